@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { after, before, test } from "node:test";
 import { isObject, type JsonObject, objectList, part, text } from "#base/json.ts";
-import { blocksOf, jobSectionsOf, readGuide, sectionsOf, shownPattern } from "../guides/page.ts";
+import { blocksOf, jobPages, jobSectionsOf, readGuide, sectionsOf, shownPattern } from "../guides/page.ts";
 import { missingPrograms, runLines } from "../guides/shell.ts";
 import { makeReaderHome } from "../guides/walk.ts";
 import { type Issuer, startIssuer } from "../story/processes.ts";
@@ -84,7 +84,7 @@ const nearMisses = (value: string): readonly (string | null)[] =>
     (other) => other !== value,
   );
 
-for (const page of ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "buildkite"])
+for (const page of jobPages)
   test(`attack 150: identities from page ${page} accept the documented job and refuse every other with the documented error`, {
     skip,
   }, async () => {
@@ -135,7 +135,7 @@ const otherForm = ['{"sub":"repo:acme/shop:ref:refs/heads/main"}'];
 
 test("attack 150: identities from the guides' commands accept the same jobs and refuse the same others", { skip }, async () => {
   let count = 0;
-  for (const page of ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "buildkite"])
+  for (const page of jobPages)
     for (const section of jobSectionsOf(await readGuide(`ci-identities/${page}.md`))) {
       if (section.command === undefined) continue;
       count++;
@@ -159,9 +159,8 @@ test("attack 150: identities from the guides' commands accept the same jobs and 
 });
 
 test("attack 150: an identity for one repository of a shared service accepts no job of another page", { skip }, async () => {
-  const pages = ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "buildkite"];
   const made: { readonly identity: string; readonly claims: JsonObject; readonly title: string }[] = [];
-  for (const page of pages)
+  for (const page of jobPages)
     for (const section of jobSectionsOf(await readGuide(`ci-identities/${page}.md`)))
       made.push({
         identity: await makeIdentity(text(section.token, "iss"), section.create),

@@ -1,11 +1,12 @@
 // How-to pages: each has the commands of one task, for resources that exist. `given` creates them.
 
 import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { stopAll } from "../story/processes.ts";
-import { readGuide } from "./page.ts";
+import { jobPages } from "./page.ts";
 import { openReaderServer, type ReaderServer, readPreparation, sharedGuides, skipped } from "./test-guide.ts";
 import { stepsOf } from "./walk.ts";
 
@@ -21,7 +22,6 @@ interface Page {
 const shell = `
 set -u
 export GANTRY_SERVER=$BASE GANTRY_TOKEN=$TOKEN
-gantry() { npx gantry "$@"; }
 make_group() { gantry iam groups get "$@" >/dev/null 2>&1 || gantry iam groups create --name "\${1##*/}" $([ "$1" = "\${1%/*}" ] || echo --parent "\${1%/*}") >/dev/null; }
 push() {
   npx gantry token | skopeo login --tls-verify=false --username _token --password-stdin 127.0.0.1:8080 >/dev/null
@@ -45,17 +45,63 @@ const pages: Readonly<Record<string, Page>> = {
   },
   "how-to/restore-deleted.md": { given: `push acme/bin:1.0; ${uidOf("acme/bin")} gantry registry repos delete acme/bin --yes` },
   "how-to/delete-in-bulk.md": { given: `push acme/many:1.0; ${uidOf("acme/many")}` },
-  "how-to/pull-tokens.md": { given: "UID_OF_THE_TOKEN=" },
+  "how-to/pull-tokens.md": { given: "UID_OF_THE_TOKEN=$(gantry iam pull-tokens create --group acme --name old --json | jq -r .uid)" },
   "how-to/request-libraries.md": { given: "printf 'requests==2.32.3\\nflask>=2\\n' >requirements.txt" },
   "how-to/end-of-life.md": { given: `push acme/harbour:2.0; ${uidOf("acme/harbour")}`, leftOut: /git clone|oras/ },
-  "how-to/scan-reports.md": { given: `push acme/app:v1; ${uidOf("acme/app")}`, leftOut: /grype -o|oras/ },
-  "how-to/affected-images.md": { given: "mkdir repos" },
+  "how-to/scan-reports.md": {
+    given: `push acme/app:v1; ${uidOf("acme/app")} HEX=$(gantry registry tags get acme/app:v1 -o json | jq -r .digest | cut -d: -f2)`,
+    leftOut: /grype -o|oras/,
+  },
+  "how-to/affected-images.md": {
+    given: `mkdir repos; echo '{"repo": "till", "tags": [{"name": "1.0", "digest": "sha256:'$(printf %064d 7)'"}]}' >repos/till.json
+      echo '{"image": "till", "repo": "till", "tags": ["1.0"], "configs": {"amd64": {"packages": ["zlib=1.3-r1"]}}}' >locked-configs.jsonl`,
+  },
+};
+
+/** Pages whose commands run in another test. */
+const elsewhere: Readonly<Record<string, string>> = {
+  "guides/operations.md": "test/guides/first-steps.test.ts",
+  "guides/api-tour.md": "test/foreign/api-tour.test.ts",
+  "guides/mcp.md": "test/foreign/mcp-guide.test.ts",
+  "guides/ci-identities.md": "test/attacks/ci-identities.test.ts",
+  "guides/ci-identities/aws.md": "test/guides/ci-jobs.test.ts",
 };
 
 /** Pages with commands that no test runs, with the reason. */
-const untested: Readonly<Record<string, string>> = {};
+const untested: Readonly<Record<string, string>> = {
+  "guides/ci-identities/private-authorities.md": "starts the server with files of an organization",
+  "guides/clients-go.md": "needs modules from the internet",
+  "guides/clients-python.md": "needs packages from the internet",
+  "guides/clients-typescript.md": "builds the client; test/packaging tests the built one",
+  "guides/several-machines.md": "needs several machines; test/story/fail-over.test.ts runs its configurations",
+  "how-to/charts-and-signatures.md": "needs helm, oras and cosign",
+  "how-to/contexts.md": "needs an identity provider",
+  "how-to/go-sdk.md": "needs modules from the internet",
+  "how-to/import-advisories.md": "needs the NVD and a key of it",
+  "how-to/kubernetes-pull-secrets.md": "needs a cluster",
+  "how-to/log-in-with-docker.md": "needs a browser; test/story tests the commands",
+  "how-to/publish-advisories.md": "needs csaf_checker; test/foreign runs it where Go is installed",
+  "how-to/push-and-pull.md": "needs an image from the internet; guides/registry.md has the same commands",
+  "how-to/scanners.md": "needs scanners; test/foreign runs those that are installed",
+  "how-to/scim.md": "needs an identity provider; test/story tests the commands",
+  "how-to/sign-in-providers.md": "needs accounts at identity providers",
+  "how-to/sign-in.md": "starts the server with another configuration",
+  "how-to/terraform.md": "needs Terraform",
+  "how-to/upload-sboms.md": "needs oras",
+};
 
 const docs = join(import.meta.dirname, "..", "..", "docs");
+
+test("every page with commands is run by a test or has a reason why not, and is listed once", async () => {
+  const found: string[] = [];
+  for (const folder of ["guides", "guides/ci-identities", "how-to"])
+    for (const name of await readdir(join(docs, folder)))
+      if (name.endsWith(".md") && stepsOf(await readFile(join(docs, folder, name), "utf8")).length > 0) found.push(`${folder}/${name}`);
+  const shared = sharedGuides.filter((page) => page !== "README.md").map((page) => join("guides", page));
+  const jobs = jobPages.map((page) => `guides/ci-identities/${page}.md`);
+  assert.deepEqual([...Object.keys(pages), ...shared, ...jobs, ...Object.keys(elsewhere), ...Object.keys(untested)].sort(), found.sort());
+  for (const file of Object.values(elsewhere)) assert.ok(existsSync(join(docs, "..", file)), file);
+});
 
 suite("how-to pages on one server", { skip: skipped(["skopeo", "tar", "jq"]) }, () => {
   let reader: ReaderServer;

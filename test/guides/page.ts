@@ -33,6 +33,9 @@ export const shownPattern = (shown: string): RegExp =>
       .join("[^]*?")}$`,
   );
 
+/** Pages of guides/ci-identities about the jobs of one service. */
+export const jobPages: readonly string[] = ["github-actions", "gitlab-ci", "kubernetes", "jenkins", "buildkite"];
+
 /** A section about a job's identity: the job's token, the commands that create the identity, and refused tokens. */
 export interface JobSection {
   readonly title: string;

@@ -51,7 +51,7 @@ const run = (script: string, environment: Readonly<Record<string, string>>, cwd:
   });
 
 /**
- * Creates a home for a reader below the temporary directory, with npx that skips the npm registry. It is removed with the test, or by the
+ * Creates a home for a reader below the temporary directory, with npx that skips the npm registry, and with gantry. It is removed with the test, or by the
  * caller.
  */
 export const makeReaderHome = async (t?: TestContext): Promise<string> => {
@@ -64,6 +64,7 @@ export const makeReaderHome = async (t?: TestContext): Promise<string> => {
     `#!/bin/sh\ntool=$1; shift\n[ "$tool" = buf ] && exec "${buf}" "$@"\nexec "${process.execPath}" "${gantryFile}" "$@"\n`,
     { mode: 0o755 },
   );
+  await writeFile(join(home, "bin", "gantry"), `#!/bin/sh\nexec "${process.execPath}" "${gantryFile}" "$@"\n`, { mode: 0o755 });
   return home;
 };
 
