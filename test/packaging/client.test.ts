@@ -141,11 +141,12 @@ test("each example in the declarations compiles", async () => {
   assert.ok(examples.length > 180, `${examples.length} examples`);
   const names = [...classes, ...functions];
   const before = `import { ${names.join(", ")}, type PendingSignIn } from "@gantry/client";
-    export const used = [${names.join(", ")}];
-    export type Used = PendingSignIn;
-    declare const gantry: Gantry;`;
-  // A block, because some examples declare `gantry`.
-  const programs = examples.map((code, index) => [`example-${index}.ts`, `${before}\n{\n${code.replace(/^export /, "")}\n}\n`]);
+    declare const gantry: Gantry;
+    declare const error: unknown;
+    export const used = [${names.join(", ")}, error];
+    export type Used = PendingSignIn;`;
+  // A function, because some examples return; a block, because some declare `gantry`.
+  const programs = examples.map((code, index) => [`example-${index}.ts`, `${before}\nexport const run = async (): Promise<unknown> => {{\n${code.replace(/^export /, "")}\n}\nreturn gantry;\n};\n`]);
   assert.equal(await check(Object.fromEntries(programs)), "");
 });
 
