@@ -130,13 +130,13 @@ test("sinks that stop responding use only their organization's share, and anothe
   await happen(noisy, each, each);
   const delivering = finish();
   await slow.holds(limits.sinkFetchesEachMax);
+  const { promise: sent, resolve } = Promise.withResolvers<void>();
+  sink.answer = () => {
+    resolve();
+    return { status: 200 };
+  };
   await happen(quiet, 1, 1);
-  await new Promise<void>((resolve) => {
-    sink.answer = () => {
-      resolve();
-      return { status: 200 };
-    };
-  });
+  await sent;
   assert.equal(slow.abandoned(), 0, "it did not wait for the end of any of the others");
   assert.equal(slow.held(), limits.sinkFetchesEachMax);
   slow.release();

@@ -62,7 +62,8 @@ const groupOf: readonly (readonly [RegExp, (subject: string) => string])[] = [
   [/\.iam\.external_group_role_mappings\./, root],
   [/\.iam\.rolebindings\.created\.batch\./, self],
   [/\.iam\.terms\.accepted\./, self],
-  [/\.registry\.(?:tag|push|manifest|blob)\./, root],
+  [/\.registry\.(?:tag|push|manifest|blob|image)\./, root],
+  [/\.registry\.in_use\./, self],
 ];
 
 /** events: 3. The only fields of these events that leave the server. */
