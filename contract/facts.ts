@@ -52,7 +52,7 @@ export interface FieldFact {
   readonly orderAliases: readonly string[];
   /** Full name of the message that the uid refers to; "" for none. */
   readonly refersTo: string;
-  /** For a request's field with `refersTo`: another message whose uids it accepts; otherwise "". */
+  /** For a request's field with `refersTo`: the full name of another message that it may name; otherwise "". */
   readonly alsoRefersTo: string;
   /** For a list of messages: the two fields of the query form "first:second,second". */
   readonly writtenAs: readonly [string, string] | undefined;

@@ -22,7 +22,11 @@ interface Page {
 const shell = `
 set -u
 export GANTRY_SERVER=$BASE GANTRY_TOKEN=$TOKEN
-make_group() { gantry iam groups get "$@" >/dev/null 2>&1 || gantry iam groups create --name "\${1##*/}" $([ "$1" = "\${1%/*}" ] || echo --parent "\${1%/*}") >/dev/null; }
+make_group() {
+  gantry iam groups get "$1" >/dev/null 2>&1 && return
+  case "$1" in */*) set -- "\${1##*/}" --parent "\${1%/*}" ;; esac
+  gantry iam groups create --name "$@" >/dev/null
+}
 push() {
   npx gantry token | skopeo login --tls-verify=false --username _token --password-stdin 127.0.0.1:8080 >/dev/null
   mkdir -p layer && echo "$1" >layer/file && tar -cf layer.tar -C layer file
@@ -58,7 +62,7 @@ const pages: Readonly<Record<string, Page>> = {
   },
 };
 
-/** Pages whose commands run in another test. */
+/** Pages with commands that another test runs. */
 const elsewhere: Readonly<Record<string, string>> = {
   "guides/operations.md": "test/guides/first-steps.test.ts",
   "guides/api-tour.md": "test/foreign/api-tour.test.ts",

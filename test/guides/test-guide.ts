@@ -94,7 +94,7 @@ export const sharedGuides: readonly string[] = [
   "../how-to/migrate-from-version-1.md",
 ];
 
-/** Programs that these guides need besides curl. */
+/** Programs that these guides need, apart from curl. */
 export const programs: readonly string[] = ["skopeo", "tar"];
 
 /** Declares the tests of guides that run one after another on one server, in this order, and need these programs and curl. */

@@ -146,7 +146,10 @@ test("each example in the declarations compiles", async () => {
     export const used = [${names.join(", ")}, error];
     export type Used = PendingSignIn;`;
   // A function, because some examples return; a block, because some declare `gantry`.
-  const programs = examples.map((code, index) => [`example-${index}.ts`, `${before}\nexport const run = async (): Promise<unknown> => {{\n${code.replace(/^export /, "")}\n}\nreturn gantry;\n};\n`]);
+  const programs = examples.map((code, index) => [
+    `example-${index}.ts`,
+    `${before}\nexport const run = async (): Promise<unknown> => {{\n${code.replace(/^export /, "")}\n}\nreturn gantry;\n};\n`,
+  ]);
   assert.equal(await check(Object.fromEntries(programs)), "");
 });
 

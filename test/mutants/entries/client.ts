@@ -29,14 +29,14 @@ export const client: readonly Mutant[] = [
   {
     attack: 143,
     file: "cli/operations/references.ts",
-    find: "if (others.length > 0) throw await ambiguous(option, message, value, found);",
+    find: "if (others.length > 0) throw await ambiguous(option, messages, value, found);",
     replace: "",
   },
   {
     attack: 143,
     file: "cli/operations/references.ts",
-    find: 'if (value === "" || isUid(value) || listerOf(message) === undefined) return value;',
-    replace: 'if (value === "" || listerOf(message) === undefined) return value;',
+    find: 'if (value === "" || isUid(value) || messages.every(',
+    replace: 'if (value === "" || messages.every(',
   },
   {
     attack: 144,
