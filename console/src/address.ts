@@ -52,6 +52,13 @@ export const segmentOf = ({ uid, name }: { readonly uid: string; readonly name: 
 
 export const isUidPart = (text: string): boolean => /^(?:[0-9a-f]{16}|[0-9a-f]{40})$/.test(text);
 
+/** Returns the segments of a resource and the groups above it: their names if all of them are known, otherwise the parts of its uid. */
+export const segmentsAt = (uid: string, names: readonly string[]): readonly string[] => {
+  const parts = uid.split("/");
+  if (names.length !== parts.length) return parts;
+  return names.map((name, index) => segmentOf({ uid: parts.slice(0, index + 1).join("/"), name }));
+};
+
 export const addressOf = (names: readonly string[], ...rest: readonly string[]): string =>
   [root, ...names.map(encodeURIComponent), ...(rest.length > 0 ? ["-", ...rest.map(encodeURIComponent)] : [])].join("/");
 

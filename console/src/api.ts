@@ -16,8 +16,11 @@ export interface Question<Data> {
 export interface Sent {
   readonly name: string;
   readonly request: Readonly<Record<string, unknown>>;
+  readonly verb: string;
   /** The path with its query, as sent. */
   readonly path: string;
+  /** JSON; undefined if the request has none. */
+  readonly body?: string;
 }
 
 export interface Answer<Data> {
@@ -35,26 +38,38 @@ export const queryClient = new QueryClient({
 });
 onForget(() => queryClient.clear());
 
-export const ask = async <Data>({ name, request, send }: Question<Data>, signal: AbortSignal): Promise<Answer<Data>> => {
-  let path = "";
+/** Returns a request as it is sent to this path; `fetch` gets it afterwards. */
+const run = async <Data>({ name, request, send }: Question<Data>, signal: AbortSignal, fetch: typeof globalThis.fetch): Promise<Answer<Data>> => {
+  let sent: Sent = { name, request, verb: "GET", path: "" };
   const gantry = new Gantry({
     server: location.origin,
     token: tokenSource,
     fetch: (url, init) => {
-      path = String(url).slice(location.origin.length);
+      const { method: verb = "GET", body } = init ?? {};
+      sent = { name, request, verb, path: String(url).slice(location.origin.length), ...(typeof body === "string" ? { body } : {}) };
       return fetch(url, init);
     },
   });
   const data = await send(gantry, signal);
-  return { data, sent: { name, request, path } };
+  return { data, sent };
 };
 
+export const ask = <Data>(question: Question<Data>, signal: AbortSignal): Promise<Answer<Data>> => run(question, signal, (url, init) => fetch(url, init));
+
+interface AskOptions {
+  /** Shows the answer to the last question until there is one to this. */
+  readonly keep?: boolean;
+  /** Sends nothing, and returns an earlier answer if there is one. */
+  readonly onlyKnown?: boolean;
+}
+
 /** Asks a question; undefined waits. */
-export const useAsk = <Data>(question: Question<Data> | undefined): UseQueryResult<Answer<Data>> =>
-  useQuery({
+export const useAsk = <Data>(question: Question<Data> | undefined, { keep = false, onlyKnown = false }: AskOptions = {}): UseQueryResult<Answer<Data>> =>
+  useQuery<Answer<Data>>({
     queryKey: [question?.name ?? "", question?.request ?? {}],
-    enabled: question !== undefined,
+    enabled: question !== undefined && !onlyKnown,
     staleTime: question?.freshMs ?? 0,
+    ...(keep ? { placeholderData: (before: Answer<Data> | undefined) => before } : {}),
     queryFn: ({ signal }) => {
       if (!question) throw new Error("there is no question");
       return ask(question, signal);

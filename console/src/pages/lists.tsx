@@ -1,18 +1,19 @@
 // Identities, roles and role bindings of a group, as tables.
 
 import type { ReactNode } from "react";
-import type { Group, Identity, Role, RoleBinding } from "../../../client/package.ts";
+import type { Identity, Role, RoleBinding } from "../../../client/package.ts";
 import { type GroupPage, positionIn, useAddress } from "../address.ts";
 import { type Question, useAsk } from "../api.ts";
 import { ListSection } from "../list-section.tsx";
-import { Badge, type Column, Copy, Empty, Name, SameRequest, Time } from "../parts.tsx";
-import { bindingsIn, identitiesIn, rolesIn } from "../questions.ts";
+import { Badge, type Column, Copy, Empty, Name, Time } from "../parts.tsx";
+import { bindingsIn, identitiesIn, type Place, rolesIn } from "../questions.ts";
+import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
 import { GroupHeading } from "./group-heading.tsx";
 
 interface ListPageProps {
   readonly names: readonly string[];
-  readonly path: readonly Group[];
+  readonly path: readonly Place[];
   readonly list: GroupPage;
 }
 
