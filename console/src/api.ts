@@ -38,23 +38,37 @@ export const queryClient = new QueryClient({
 });
 onForget(() => queryClient.clear());
 
-/** Returns a request as it is sent to this path; `fetch` gets it afterwards. */
-const run = async <Data>({ name, request, send }: Question<Data>, signal: AbortSignal, fetch: typeof globalThis.fetch): Promise<Answer<Data>> => {
-  let sent: Sent = { name, request, verb: "GET", path: "" };
-  const gantry = new Gantry({
-    server: location.origin,
-    token: tokenSource,
-    fetch: (url, init) => {
-      const { method: verb = "GET", body } = init ?? {};
-      sent = { name, request, verb, path: String(url).slice(location.origin.length), ...(typeof body === "string" ? { body } : {}) };
-      return fetch(url, init);
-    },
+type FetchOf = NonNullable<ConstructorParameters<typeof Gantry>[0]["fetch"]>;
+
+const clientWith = (fetch: FetchOf): Gantry => new Gantry({ server: location.origin, token: tokenSource, fetch });
+
+const sentOf = ({ name, request }: Question<unknown>, [url, init]: Parameters<FetchOf>): Sent => {
+  const { method: verb = "GET", body } = init ?? {};
+  return { name, request, verb, path: String(url).slice(location.origin.length), ...(typeof body === "string" ? { body } : {}) };
+};
+
+export const ask = async <Data>(question: Question<Data>, signal: AbortSignal): Promise<Answer<Data>> => {
+  let sent: Sent = { name: question.name, request: question.request, verb: "GET", path: "" };
+  const gantry = clientWith((url, init) => {
+    sent = sentOf(question, [url, init]);
+    return fetch(url, init);
   });
-  const data = await send(gantry, signal);
+  const data = await question.send(gantry, signal);
   return { data, sent };
 };
 
-export const ask = <Data>(question: Question<Data>, signal: AbortSignal): Promise<Answer<Data>> => run(question, signal, (url, init) => fetch(url, init));
+/** Returns what a question would send, and sends nothing. */
+export const preview = async (question: Question<unknown>): Promise<Sent | undefined> => {
+  const stop = new AbortController();
+  let sent: Sent | undefined;
+  const gantry = clientWith((url, init) => {
+    sent = sentOf(question, [url, init]);
+    stop.abort();
+    return Promise.reject(stop.signal.reason);
+  });
+  await question.send(gantry, stop.signal).catch(() => undefined);
+  return sent;
+};
 
 interface AskOptions {
   /** Shows the answer to the last question until there is one to this. */

@@ -15,6 +15,7 @@ export const Dialog = ({ label, className, onClose, children }: DialogProps): Re
   useLayoutEffect(() => {
     const dialog = place.current;
     dialog?.showModal();
+    dialog?.querySelector<HTMLElement>("[data-first]")?.focus();
     return () => dialog?.close();
   }, []);
   return (

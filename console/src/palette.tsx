@@ -90,6 +90,17 @@ const actionsAt = ({ page, path }: Omit<PaletteProps, "query">): Entry[] => {
   return [
     ...(reference === "" ? [] : [{ key: "reference", icon: "copy", title: texts.copyReference, detail: reference, run: () => void copy(reference) } as const]),
     ...(place ? [{ key: "uid", icon: "copy", title: texts.copyUid, detail: place.name, run: () => void copy(place.uid) } as const] : []),
+    ...("names" in page && page.kind !== "repo" && place
+      ? [
+          {
+            key: "add-binding",
+            icon: "plus",
+            title: texts.addBinding,
+            detail: place.name,
+            run: () => navigate(`${addressOf(page.names, "access")}?add=`),
+          } as const,
+        ]
+      : []),
     { key: "keys", icon: "keyboard", title: texts.keys, run: () => showOverlay({ kind: "keys" }) },
     { key: "sign-out", icon: "exit", title: texts.signOut, run: () => void signOut() },
   ];

@@ -3,12 +3,17 @@
 import { type ComponentProps, type MouseEvent, type ReactNode, useEffect, useId, useState } from "react";
 import { ApiError } from "../../client/package.ts";
 import { navigate, positionIn, root, useAddress, withParameter } from "./address.ts";
-import { exactTime, relativeTime, shortDigest } from "./format.ts";
+import { exactTime, relativeTime, shortDigest, shortUid } from "./format.ts";
 import { pageSize } from "./questions.ts";
 import { texts } from "./texts.ts";
 
 /** A link within the console. Modified clicks open it as the browser would. */
-export const Link = ({ href, onClick, ...rest }: ComponentProps<"a"> & { readonly href: string }): ReactNode => (
+export const Link = ({
+  href,
+  onClick,
+  isSamePage = false,
+  ...rest
+}: ComponentProps<"a"> & { readonly href: string; readonly isSamePage?: boolean }): ReactNode => (
   <a
     {...rest}
     href={href}
@@ -16,7 +21,7 @@ export const Link = ({ href, onClick, ...rest }: ComponentProps<"a"> & { readonl
       onClick?.(event);
       if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
       event.preventDefault();
-      navigate(href);
+      navigate(href, isSamePage);
     }}
   />
 );
@@ -38,6 +43,7 @@ const paths = {
   book: "M5 4h11a3 3 0 0 1 3 3v13H8a3 3 0 0 1-3-3zM5 17a3 3 0 0 1 3-3h11",
   keyboard: "M3 6h18v12H3zM7 10v.01M11 10v.01M15 10v.01M17 10v.01M8 14h8",
   exit: "M14 4h5v16h-5M10 8l-4 4 4 4M6 12h9",
+  trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13M10 11v5m4-5v5",
   plus: "M12 5v14M5 12h14",
   minus: "M6 12h12",
   warning: "M12 4 2.5 20h19zM12 10v4m0 3v.01",
@@ -123,6 +129,12 @@ export const Marked = ({ text, part }: { readonly text: string; readonly part: s
 export const Badge = ({ tone, children }: { readonly tone: "good" | "warn" | "plain"; readonly children: string }): ReactNode => (
   <span className={`badge ${tone}`}>{children}</span>
 );
+
+export const Expiry = ({ time }: { readonly time: string | undefined }): ReactNode =>
+  time !== undefined && Date.parse(time) < Date.now() ? <Badge tone="warn">{texts.expired}</Badge> : <Time time={time} />;
+
+/** A name, or a part of the uid if there is none. */
+export const nameOr = (name: string, uid: string): ReactNode => (name === "" ? <code title={uid}>{shortUid(uid)}</code> : <Name>{name}</Name>);
 
 export const Empty = ({ icon, title, children }: { readonly icon: IconName; readonly title: string; readonly children: ReactNode }): ReactNode => (
   <div className="empty">
@@ -214,7 +226,12 @@ export interface Column<Item> {
   readonly cell: (item: Item) => ReactNode;
   /** Left out on narrow screens. */
   readonly minor?: boolean;
+  /** A button at the end of the row; its title is for screen readers. */
+  readonly action?: boolean;
 }
+
+const classOf = ({ minor, action }: { readonly minor: boolean | undefined; readonly action: boolean | undefined }): string | undefined =>
+  minor ? "minor" : action ? "action" : undefined;
 
 interface TableProps<Item> {
   readonly caption: string;
@@ -227,9 +244,9 @@ export const Table = <Item extends { readonly uid: string }>({ caption, columns,
     <caption className="unseen">{caption}</caption>
     <thead>
       <tr>
-        {columns.map(({ title, minor }) => (
-          <th key={title} scope="col" className={minor ? "minor" : undefined}>
-            {title}
+        {columns.map(({ title, minor, action }) => (
+          <th key={title} scope="col" className={classOf({ minor, action })}>
+            {action ? <span className="unseen">{title}</span> : title}
           </th>
         ))}
       </tr>
@@ -237,13 +254,13 @@ export const Table = <Item extends { readonly uid: string }>({ caption, columns,
     <tbody>
       {items.map((item) => (
         <tr key={item.uid}>
-          {columns.map(({ title, cell, minor }, index) =>
+          {columns.map(({ title, cell, minor, action }, index) =>
             index === 0 ? (
               <th key={title} scope="row">
                 {cell(item)}
               </th>
             ) : (
-              <td key={title} className={minor ? "minor" : undefined}>
+              <td key={title} className={classOf({ minor, action })}>
                 {cell(item)}
               </td>
             ),
@@ -257,16 +274,18 @@ export const Table = <Item extends { readonly uid: string }>({ caption, columns,
 interface SectionProps {
   readonly title: string;
   readonly count?: string | undefined;
+  readonly action?: ReactNode;
   readonly children: ReactNode;
 }
 
-export const Section = ({ title, count, children }: SectionProps): ReactNode => {
+export const Section = ({ title, count, action, children }: SectionProps): ReactNode => {
   const id = useId();
   return (
     <section className="card" aria-labelledby={id}>
       <header>
         <h2 id={id}>{title}</h2>
         {count === undefined ? null : <span className="count">{count}</span>}
+        {action}
       </header>
       {children}
     </section>

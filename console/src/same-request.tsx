@@ -56,7 +56,7 @@ export const SameRequest = ({ sent }: { readonly sent: readonly (Sent | undefine
   return (
     <details className="same-request">
       <summary>{texts.sameRequest}</summary>
-      <p className="quiet">{texts.sameRequestHint}</p>
+      <p className="quiet">{known.every(({ verb }) => verb === "GET") ? texts.sameRequestHint : texts.sameChangeHint}</p>
       {known.map((each) => (
         <div key={`${each.verb} ${each.path}`} className="request">
           <Command what={texts.curl} text={curlOf(each)} />

@@ -23,6 +23,7 @@ const onDemand = <Props,>(load: () => Promise<ComponentType<Props>>): LazyExotic
     }
   });
 
+const AccessPage = onDemand(async () => (await import("./pages/access.tsx")).AccessPage);
 const ListPage = onDemand(async () => (await import("./pages/lists.tsx")).ListPage);
 const ChoicePage = onDemand(async () => (await import("./pages/choice.tsx")).ChoicePage);
 const Keys = onDemand(async () => (await import("./keys.tsx")).Keys);
@@ -104,6 +105,7 @@ const Place = ({ page, path }: { readonly page: Exclude<Page, { kind: "home" | "
   // A new page starts with its own state.
   const key = page.names.join("/");
   if (page.kind === "group") return <GroupPage key={key} names={page.names} path={path} />;
+  if (page.kind === "access") return <AccessPage key={key} names={page.names} path={path} />;
   if (page.kind === "list") return <ListPage key={key} names={page.names} path={path} list={page.list} />;
   return <RepoPage key={`${key}//${page.repo}`} path={path} repo={page.repo} />;
 };
@@ -159,7 +161,7 @@ export const Shell = (): ReactNode => {
     if (page.kind === "unknown") return <Unknown page={page} />;
     if (place.error) return <Failure error={place.error} retry={() => void place.refetch()} />;
     if (!paths) return <Skeleton rows={6} />;
-    if (paths.length > 1) return <ChoicePage paths={paths} rest={restOf(url)} />;
+    if (paths.length > 1) return <ChoicePage sent={place.data?.sent} paths={paths} rest={restOf(url)} />;
     return path ? <Place page={page} path={path} /> : <Unknown page={page} />;
   };
   return (

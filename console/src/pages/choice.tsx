@@ -2,8 +2,10 @@
 
 import type { ReactNode } from "react";
 import { addressOf } from "../address.ts";
+import type { Sent } from "../api.ts";
 import { type Column, Link, Name, Table, usePageTitle } from "../parts.tsx";
 import type { Place } from "../questions.ts";
+import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
 
 interface Choice {
@@ -25,12 +27,13 @@ const columns: readonly Column<Choice>[] = [
 ];
 
 interface ChoicePageProps {
+  readonly sent: Sent | undefined;
   readonly paths: readonly (readonly Place[])[];
   /** The part of the address after the group. */
   readonly rest: string;
 }
 
-export const ChoicePage = ({ paths, rest }: ChoicePageProps): ReactNode => {
+export const ChoicePage = ({ sent, paths, rest }: ChoicePageProps): ReactNode => {
   usePageTitle(texts.severalTitle);
   const choices = paths.map((path): Choice => {
     const uid = path.at(-1)?.uid ?? "";
@@ -43,6 +46,7 @@ export const ChoicePage = ({ paths, rest }: ChoicePageProps): ReactNode => {
       <section className="card">
         <Table caption={texts.severalTitle} columns={columns} items={choices} />
       </section>
+      <SameRequest sent={[sent]} />
     </>
   );
 };

@@ -17,7 +17,7 @@ export const GroupHeading = ({ names, path, current }: GroupHeadingProps): React
   const place = path.at(-1);
   const uid = place?.uid ?? "";
   const name = place?.name || (names.at(-1) ?? "");
-  const group = useAsk(groupAt(uid)).data?.data;
+  const group = useAsk(groupAt(uid), { onlyKnown: current === "access" }).data?.data;
   usePageTitle(current === "overview" ? name : `${texts[current]} · ${name}`);
   return (
     <>
