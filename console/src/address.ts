@@ -55,6 +55,8 @@ export const pageAt = (path: string): Page => {
 export const segmentOf = ({ uid, name }: { readonly uid: string; readonly name: string }): string =>
   name === "" || name === "-" || name === "." || name === ".." || isUidPart(name) ? uid.slice(uid.lastIndexOf("/") + 1) : name;
 
+export const isUid = (text: string): boolean => /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/.test(text);
+
 export const isUidPart = (text: string): boolean => /^(?:[0-9a-f]{16}|[0-9a-f]{40})$/.test(text);
 
 /** Returns the segments of a resource and the groups above it: their names if all of them are known, otherwise the parts of its uid. */

@@ -159,16 +159,17 @@ export const Skeleton = ({ rows = 4 }: { readonly rows?: number }): ReactNode =>
 export const Failure = ({ error, retry }: { readonly error: unknown; readonly retry?: () => void }): ReactNode => {
   const isDenied = error instanceof ApiError && error.code === "PERMISSION_DENIED";
   const isOffline = error instanceof ApiError && error.reason === "NO_CONNECTION";
-  const title = isDenied ? texts.deniedTitle : texts.failedTitle;
+  const isInvalid = error instanceof ApiError && error.code === "INVALID_ARGUMENT";
+  const title = isDenied ? texts.deniedTitle : isInvalid ? texts.invalidTitle : texts.failedTitle;
   return (
     <Empty icon={isDenied ? "key" : "warning"} title={title}>
       <p>{isOffline ? texts.offline : error instanceof Error ? error.message : String(error)}</p>
-      {error instanceof ApiError && error.requestId !== undefined && !isDenied ? (
+      {error instanceof ApiError && error.requestId !== undefined && !isDenied && !isInvalid ? (
         <p className="quiet">
           {texts.requestId}: <code>{error.requestId}</code>
         </p>
       ) : null}
-      {retry && !isDenied ? (
+      {retry && !isDenied && !isInvalid ? (
         <button type="button" className="button" onClick={retry}>
           {texts.retry}
         </button>

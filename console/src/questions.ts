@@ -158,8 +158,12 @@ export const placesAt = (names: readonly string[]): Question<readonly (readonly 
   request: { path: names.join("/"), types: ["Group"] },
   freshMs,
   send: async (gantry, signal) => {
+    if (names.some((name) => name.includes("/"))) return [];
     if (!names.some(isUidPart)) return byNames(gantry, names, signal);
-    const path = names.every(isUidPart) ? await byUids(gantry, names.join("/"), signal) : await byWalk(gantry, names, signal);
+    // An address can have names and uids that no group has.
+    const path = await undefinedIf(["INVALID_ARGUMENT"], () =>
+      names.every(isUidPart) ? byUids(gantry, names.join("/"), signal) : byWalk(gantry, names, signal),
+    );
     return path ? [path] : [];
   },
 });
@@ -176,9 +180,11 @@ export const repoAt = (parent: string, name: string): Question<Repo | undefined>
   request: { parent, name },
   freshMs,
   send: async (gantry, signal) => {
-    const { repos } = isUidPart(name) ? { repos: [] } : await gantry.registry.repos.list({ parent, name, pageSize: 2 }, { signal }).page();
-    if (repos.length === 1) return repos[0];
-    return isUidPart(name) ? undefinedIf(absent, () => gantry.registry.repos.get({ uid: `${parent}/${name}` }, { signal })) : undefined;
+    if (!isUidPart(name)) {
+      const found = await undefinedIf(["INVALID_ARGUMENT"], () => gantry.registry.repos.list({ parent, name, pageSize: 2 }, { signal }).page());
+      return found?.repos.length === 1 ? found.repos[0] : undefined;
+    }
+    return undefinedIf(absent, () => gantry.registry.repos.get({ uid: `${parent}/${name}` }, { signal }));
   },
 });
 

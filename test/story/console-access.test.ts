@@ -207,6 +207,13 @@ test("the address of a question shows who has a capability, and through which ro
   await page.locator(".ask .primary:focus").waitFor();
   await visit(page, `${accessPath}?capability=no.such`);
   await page.locator("main", { hasText: "unknown capability" }).waitFor();
+  const before = requests.length;
+  await visit(page, `${accessPath}?capability=NO%00&identity=no`);
+  assert.deepEqual(await page.locator(".ask .problem").allTextContents(), [
+    "Choose a capability, such as repo.delete.",
+    "Choose an identity from the list, or paste its uid.",
+  ]);
+  assert.ok(requests.slice(before).every(({ url }) => !url.pathname.startsWith("/gantry/v1/access:explain")));
   await page.close();
 });
 

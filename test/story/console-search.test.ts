@@ -201,11 +201,23 @@ test("an address of names opens a group or a repo with at most four requests bes
   await page.close();
 });
 
-test("an unknown path offers a search for its last name", async () => {
+test("an unknown or malformed path says so, and offers a search for its last name", async () => {
   const { page } = await openAs("viewer", `/console/${organizationName}/checkout`);
   await page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
   await page.click("button:has-text('Search for “checkout”')");
   await status(page).filter({ hasText: "2 matches" }).waitFor();
+  await page.keyboard.press("Escape");
+  for (const path of [
+    "0123456789abcdef",
+    "UPPER/0123456789abcdef",
+    `${organizationName}%2Fpayments`,
+    "%00",
+    "a/".repeat(100),
+    `${organizationName}/payments/-/repos/UPPER`,
+  ]) {
+    await visit(page, `/console/${path}`);
+    await page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
+  }
   await page.close();
 });
 

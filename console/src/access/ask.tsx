@@ -2,7 +2,7 @@
 
 import { type FormEvent, type ReactNode, useEffect, useState } from "react";
 import type { Grant, Holder } from "../../../client/package.ts";
-import { navigate, positionIn, useAddress, withParameters } from "../address.ts";
+import { isUid, navigate, positionIn, useAddress, withParameters } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { announce, Badge, type Column, Copy, Empty, Expiry, Failure, Icon, Link, Name, nameOr, Pager, Section, Skeleton, Table } from "../parts.tsx";
 import type { Place } from "../questions.ts";
@@ -14,6 +14,10 @@ import { Picker } from "./picker.tsx";
 import { explain, whoCan } from "./requests.ts";
 
 const needed = ["identity.list", "role_bindings.list", "roles.list"];
+
+const isCapability = (text: string): boolean => /^[a-z_]+(?:\.[a-z_]+)*$/.test(text);
+
+const isUidOrNone = (text: string): boolean => text === "" || isUid(text);
 
 const GrantLine = ({ grant }: { readonly grant: Grant }): ReactNode => {
   const gives = grant.effect === "EFFECT_GIVES";
@@ -198,7 +202,7 @@ export const Ask = ({ names, path, own, grantRole }: AskProps): ReactNode => {
   const [asked, about] = [url.searchParams.get("capability") ?? "", url.searchParams.get("identity") ?? ""];
   const [capability, setCapability] = useState(asked);
   const [identity, setIdentity] = useState(about);
-  const [problem, setProblem] = useState<string>();
+  const [isTried, setTried] = useState(false);
   const { choices, onType } = useIdentities(path, about);
   useEffect(() => {
     setCapability(asked);
@@ -215,9 +219,12 @@ export const Ask = ({ names, path, own, grantRole }: AskProps): ReactNode => {
     );
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    setProblem(capability === "" ? texts.capabilityRequired : undefined);
-    if (capability !== "") navigate(withParameters(url, { capability, identity: identity || undefined, skip: undefined }), true);
+    setTried(true);
+    if (isCapability(capability) && isUidOrNone(identity))
+      navigate(withParameters(url, { capability, identity: identity || undefined, skip: undefined }), true);
   };
+  // Problems of an address show at once, others when the form is sent.
+  const isShown = isTried || (asked !== "" && asked === capability && about === identity);
   const title = choices.find(({ value }) => value === about)?.title ?? about;
   return (
     <Section title={texts.ask}>
@@ -225,18 +232,26 @@ export const Ask = ({ names, path, own, grantRole }: AskProps): ReactNode => {
         <Picker
           label={texts.capability}
           hint={texts.capabilityHint}
-          problem={problem}
+          problem={isShown && !isCapability(capability) ? texts.capabilityRequired : undefined}
           value={capability}
           choices={[...own].map((name) => ({ value: name, title: name }))}
           onChange={setCapability}
           required
         />
-        <Picker label={texts.identity} hint={texts.askIdentityHint} value={identity} choices={choices} onChange={setIdentity} onType={onType} />
+        <Picker
+          label={texts.identity}
+          hint={texts.askIdentityHint}
+          problem={isShown && !isUidOrNone(identity) ? texts.identityUnknown : undefined}
+          value={identity}
+          choices={choices}
+          onChange={setIdentity}
+          onType={onType}
+        />
         <button type="submit" className="button primary">
           {identity === "" ? texts.askWho : texts.askWhy}
         </button>
       </form>
-      {asked === "" ? null : about === "" ? (
+      {!isCapability(asked) || !isUidOrNone(about) ? null : about === "" ? (
         <Holders place={path.at(-1)?.uid ?? ""} capability={asked} />
       ) : (
         <Verdict

@@ -2,6 +2,7 @@
 
 import { type FormEvent, type ReactNode, useState } from "react";
 import type { Role, RoleBindingInput } from "../../../client/package.ts";
+import { isUid } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { Dialog } from "../dialog.tsx";
 import { announce, Icon, nameOr } from "../parts.tsx";
@@ -23,8 +24,6 @@ const rolesFor = (roles: readonly Role[], place: string): Role[] =>
   roles
     .filter(({ uid }) => !uid.includes("/") || `${place}/`.startsWith(`${uid.slice(0, uid.lastIndexOf("/"))}/`))
     .sort((one, other) => rank(one) - rank(other) || (one.name < other.name ? -1 : 1));
-
-const isUid = (text: string): boolean => /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/.test(text);
 
 /** The end of a day of the user's calendar. */
 const endOfDay = (date: string): string => {
