@@ -1,8 +1,11 @@
 // A world with a console: an identity provider whose users sign in with a browser, and identities of three kinds.
 
+import assert from "node:assert/strict";
 import { join } from "node:path";
+import axe from "axe-core";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
+import { methods, version1 } from "#contract/catalog.ts";
 import { type Browser, openChromium, type Page } from "./story/browser.ts";
 import { start, stopAll } from "./story/processes.ts";
 import { openWorld, type World } from "./world.ts";
@@ -12,9 +15,17 @@ const secret = "a client secret that only the two know";
 export const callerKinds = ["owner", "viewer", "nobody"] as const;
 export type CallerKind = (typeof callerKinds)[number];
 
+/** A page with what it has sent and reported. */
+export interface Watched {
+  readonly page: Page;
+  readonly problems: string[];
+  readonly requests: { readonly method: string; readonly url: URL }[];
+}
+
 export interface ConsoleWorld {
   readonly world: World;
   readonly browser: Browser;
+  readonly open: (path: string) => Promise<Watched>;
   /** Returns a token of an identity of the organization with this role, or without one. */
   readonly tokenOf: (kind: CallerKind) => Promise<string>;
   /** Signs Ada in, a viewer, through the provider's pages. The page is at the console's sign-in. */
@@ -23,6 +34,68 @@ export interface ConsoleWorld {
   readonly pasteToken: (page: Page, token: string) => Promise<void>;
   close(): Promise<void>;
 }
+
+/** Refusals are expected of callers without permissions; the browser reports each as an error. */
+const isRefusal = (message: string): boolean => /status of 40[34]/.test(message);
+
+const openPage = async (browser: Browser, world: World, path: string): Promise<Watched> => {
+  const page = await browser.context.newPage();
+  const problems: string[] = [];
+  const requests: Watched["requests"] = [];
+  page.on("console", (message) => void (["error", "warning"].includes(message.type()) && !isRefusal(message.text()) && problems.push(message.text())));
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("request", (request) => {
+    const url = new URL(request.url());
+    requests.push({ method: request.method(), url });
+    if (url.origin !== world.url) problems.push(`requested ${request.url()}`);
+  });
+  await page.goto(world.url + path);
+  return { page, problems, requests };
+};
+
+export const settled = async (page: Page): Promise<void> => {
+  await page.locator("h1").first().waitFor();
+  await page.locator(".skeleton").first().waitFor({ state: "detached" });
+};
+
+/** Opens another page as a link of the console would. */
+export const visit = async (page: Page, path: string): Promise<void> => {
+  await page.evaluate(`history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"))`);
+  await settled(page);
+};
+
+const sizes = [
+  { width: 1280, height: 800 },
+  { width: 390, height: 844 },
+];
+
+/** Desktop and phone, light and dark. */
+export const views = sizes.flatMap((size) => (["light", "dark"] as const).map((colorScheme) => ({ size, colorScheme })));
+
+/** Requires that axe finds nothing on the page as it is now, and that it scrolls in one direction only. */
+export const requireAccessible = async (page: Page, where: string): Promise<void> => {
+  if ((await page.evaluate("'axe' in window")) !== true) await page.evaluate(axe.source);
+  const found = await page.evaluate(
+    "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then(({ violations }) => " +
+      "violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 150)).join(' | ')))",
+  );
+  assert.deepEqual(found, [], where);
+  assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, `${where}: scrolls sideways`);
+};
+
+/** The paths of all operations, as patterns. */
+const operationPaths = [...methods, ...version1].flatMap(({ http }) =>
+  http.map(({ verb, template }) => ({ verb, pattern: new RegExp(`^${template.replaceAll(/[.()]/g, "\\$&").replaceAll(/\{[^}]*\}/g, ".+")}$`) })),
+);
+
+/** Requires that each request is an operation of the contract, the console's session, or a file of the console. */
+export const requireOperations = (requests: Watched["requests"]): void => {
+  for (const { method, url } of requests) {
+    const isOwn = url.pathname === "/console" || url.pathname.startsWith("/console/assets/") || url.pathname === "/favicon.ico";
+    const isOperation = operationPaths.some(({ verb, pattern }) => verb === method && pattern.test(url.pathname));
+    assert.ok(isOwn || (method === "POST" && url.pathname === "/console/session") || isOperation, `${method} ${url.pathname} is no operation`);
+  }
+};
 
 export const openConsoleWorld = async (environment: Readonly<Record<string, string>> = {}): Promise<ConsoleWorld> => {
   const world = await openWorld(environment);
@@ -46,6 +119,7 @@ export const openConsoleWorld = async (environment: Readonly<Record<string, stri
   return {
     world,
     browser,
+    open: (path) => openPage(browser, world, path),
     tokenOf: (kind) => world.token(identities.get(kind) ?? ""),
     signIn: async (page) => {
       await page.click("button:has-text('Sign in')");

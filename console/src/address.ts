@@ -4,6 +4,7 @@
 //   /console/acme/team              group
 //   /console/acme/team/-/repos/app  repo
 //   /console/acme/-/identities      identities, likewise roles and bindings
+//   /console/acme/-/access          access to the group
 //
 // A name that "/-/" or an address could not contain is replaced by the last part of the uid.
 
@@ -11,13 +12,16 @@ import { useSyncExternalStore } from "react";
 
 export const root = "/console";
 
-export const groupPages = ["identities", "roles", "bindings"] as const;
+const lists = ["identities", "roles", "bindings"] as const;
+export type ListName = (typeof lists)[number];
+export const groupPages = ["access", ...lists] as const;
 export type GroupPage = (typeof groupPages)[number];
 
 export type Page =
   | { readonly kind: "home" }
   | { readonly kind: "group"; readonly names: readonly string[] }
-  | { readonly kind: "list"; readonly names: readonly string[]; readonly list: GroupPage }
+  | { readonly kind: "list"; readonly names: readonly string[]; readonly list: ListName }
+  | { readonly kind: "access"; readonly names: readonly string[] }
   | { readonly kind: "repo"; readonly names: readonly string[]; readonly repo: string }
   | { readonly kind: "unknown" };
 
@@ -42,7 +46,8 @@ export const pageAt = (path: string): Page => {
   if (names.length === 0 || more.length > 0) return { kind: "unknown" };
   if (at < 0) return { kind: "group", names };
   if (name === "repos" && item !== undefined) return { kind: "repo", names, repo: item };
-  const list = groupPages.find((each) => each === name);
+  if (name === "access" && item === undefined) return { kind: "access", names };
+  const list = lists.find((each) => each === name);
   return list !== undefined && item === undefined ? { kind: "list", names, list } : { kind: "unknown" };
 };
 
@@ -50,7 +55,16 @@ export const pageAt = (path: string): Page => {
 export const segmentOf = ({ uid, name }: { readonly uid: string; readonly name: string }): string =>
   name === "" || name === "-" || name === "." || name === ".." || isUidPart(name) ? uid.slice(uid.lastIndexOf("/") + 1) : name;
 
+export const isUid = (text: string): boolean => /^[0-9a-f]{40}(?:\/[0-9a-f]{16})*$/.test(text);
+
 export const isUidPart = (text: string): boolean => /^(?:[0-9a-f]{16}|[0-9a-f]{40})$/.test(text);
+
+/** Returns the segments of a resource and the groups above it: their names if all of them are known, otherwise the parts of its uid. */
+export const segmentsAt = (uid: string, names: readonly string[]): readonly string[] => {
+  const parts = uid.split("/");
+  if (names.length !== parts.length) return parts;
+  return names.map((name, index) => segmentOf({ uid: parts.slice(0, index + 1).join("/"), name }));
+};
 
 export const addressOf = (names: readonly string[], ...rest: readonly string[]): string =>
   [root, ...names.map(encodeURIComponent), ...(rest.length > 0 ? ["-", ...rest.map(encodeURIComponent)] : [])].join("/");
@@ -65,9 +79,10 @@ const changed = (): void => {
 };
 window.addEventListener("popstate", changed);
 
-export const navigate = (to: string): void => {
+/** Opens an address of the console, at its top unless it is the same page. */
+export const navigate = (to: string, isSamePage = false): void => {
   history.pushState(null, "", to);
-  window.scrollTo(0, 0);
+  if (!isSamePage) window.scrollTo(0, 0);
   changed();
 };
 
@@ -89,6 +104,10 @@ export const withParameter = (url: URL, name: string, value: string | undefined)
   else next.searchParams.set(name, value);
   return next.pathname + next.search;
 };
+
+/** Returns this address with several parameters changed. */
+export const withParameters = (url: URL, values: Readonly<Record<string, string | undefined>>): string =>
+  Object.entries(values).reduce((address, [name, value]) => withParameter(new URL(address, url), name, value), url.pathname + url.search);
 
 /** Returns a position of the address: a whole number from 0; malformed ones are 0. */
 export const positionIn = (url: URL, name: string): number => {

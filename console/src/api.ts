@@ -16,8 +16,11 @@ export interface Question<Data> {
 export interface Sent {
   readonly name: string;
   readonly request: Readonly<Record<string, unknown>>;
+  readonly verb: string;
   /** The path with its query, as sent. */
   readonly path: string;
+  /** JSON; undefined if the request has none. */
+  readonly body?: string;
 }
 
 export interface Answer<Data> {
@@ -35,26 +38,52 @@ export const queryClient = new QueryClient({
 });
 onForget(() => queryClient.clear());
 
-export const ask = async <Data>({ name, request, send }: Question<Data>, signal: AbortSignal): Promise<Answer<Data>> => {
-  let path = "";
-  const gantry = new Gantry({
-    server: location.origin,
-    token: tokenSource,
-    fetch: (url, init) => {
-      path = String(url).slice(location.origin.length);
-      return fetch(url, init);
-    },
-  });
-  const data = await send(gantry, signal);
-  return { data, sent: { name, request, path } };
+type FetchOf = NonNullable<ConstructorParameters<typeof Gantry>[0]["fetch"]>;
+
+const clientWith = (fetch: FetchOf): Gantry => new Gantry({ server: location.origin, token: tokenSource, fetch });
+
+const sentOf = ({ name, request }: Question<unknown>, [url, init]: Parameters<FetchOf>): Sent => {
+  const { method: verb = "GET", body } = init ?? {};
+  return { name, request, verb, path: String(url).slice(location.origin.length), ...(typeof body === "string" ? { body } : {}) };
 };
 
+export const ask = async <Data>(question: Question<Data>, signal: AbortSignal): Promise<Answer<Data>> => {
+  let sent: Sent = { name: question.name, request: question.request, verb: "GET", path: "" };
+  const gantry = clientWith((url, init) => {
+    sent = sentOf(question, [url, init]);
+    return fetch(url, init);
+  });
+  const data = await question.send(gantry, signal);
+  return { data, sent };
+};
+
+/** Returns what a question would send, and sends nothing. */
+export const preview = async (question: Question<unknown>): Promise<Sent | undefined> => {
+  const stop = new AbortController();
+  let sent: Sent | undefined;
+  const gantry = clientWith((url, init) => {
+    sent = sentOf(question, [url, init]);
+    stop.abort();
+    return Promise.reject(stop.signal.reason);
+  });
+  await question.send(gantry, stop.signal).catch(() => undefined);
+  return sent;
+};
+
+interface AskOptions {
+  /** Shows the answer to the last question until there is one to this. */
+  readonly keep?: boolean;
+  /** Sends nothing, and returns an earlier answer if there is one. */
+  readonly onlyKnown?: boolean;
+}
+
 /** Asks a question; undefined waits. */
-export const useAsk = <Data>(question: Question<Data> | undefined): UseQueryResult<Answer<Data>> =>
-  useQuery({
+export const useAsk = <Data>(question: Question<Data> | undefined, { keep = false, onlyKnown = false }: AskOptions = {}): UseQueryResult<Answer<Data>> =>
+  useQuery<Answer<Data>>({
     queryKey: [question?.name ?? "", question?.request ?? {}],
-    enabled: question !== undefined,
+    enabled: question !== undefined && !onlyKnown,
     staleTime: question?.freshMs ?? 0,
+    ...(keep ? { placeholderData: (before: Answer<Data> | undefined) => before } : {}),
     queryFn: ({ signal }) => {
       if (!question) throw new Error("there is no question");
       return ask(question, signal);

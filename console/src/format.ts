@@ -34,5 +34,11 @@ export const sizeText = (bytes: number): string => {
 /** "sha256:7f3a0b6d…8f7a": shortened in the middle. */
 export const shortDigest = (digest: string): string => (digest.length <= 24 ? digest : `${digest.slice(0, 15)}…${digest.slice(-4)}`);
 
-/** Quotes a value for a shell. */
-export const shellWord = (value: string): string => (/^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`);
+/** "eb5ac0fe…1df4" */
+export const shortUid = (uid: string): string => (uid.length <= 16 ? uid : `${uid.slice(0, 8)}…${uid.slice(-4)}`);
+
+/** Quotes a value for a shell, if it needs quotes or always. */
+export const shellWord = (value: string, always = false): string => (!always && /^[\w@%+=:,./-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`);
+
+/** "get-size": "getSize" */
+export const camel = (name: string): string => name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());

@@ -3,13 +3,17 @@
 import { type ComponentProps, type MouseEvent, type ReactNode, useEffect, useId, useState } from "react";
 import { ApiError } from "../../client/package.ts";
 import { navigate, positionIn, root, useAddress, withParameter } from "./address.ts";
-import type { Sent } from "./api.ts";
-import { exactTime, relativeTime, shellWord, shortDigest } from "./format.ts";
+import { exactTime, relativeTime, shortDigest, shortUid } from "./format.ts";
 import { pageSize } from "./questions.ts";
 import { texts } from "./texts.ts";
 
 /** A link within the console. Modified clicks open it as the browser would. */
-export const Link = ({ href, onClick, ...rest }: ComponentProps<"a"> & { readonly href: string }): ReactNode => (
+export const Link = ({
+  href,
+  onClick,
+  isSamePage = false,
+  ...rest
+}: ComponentProps<"a"> & { readonly href: string; readonly isSamePage?: boolean }): ReactNode => (
   <a
     {...rest}
     href={href}
@@ -17,7 +21,7 @@ export const Link = ({ href, onClick, ...rest }: ComponentProps<"a"> & { readonl
       onClick?.(event);
       if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return;
       event.preventDefault();
-      navigate(href);
+      navigate(href, isSamePage);
     }}
   />
 );
@@ -34,6 +38,14 @@ const paths = {
   key: "M14.5 9.5a4 4 0 1 1-4-4 4 4 0 0 1 4 4zm-1 3L20 19m-3-3 2-2",
   shield: "M12 3 5 6v5c0 5 3 8 7 10 4-2 7-5 7-10V6z",
   close: "M6 6l12 12M18 6 6 18",
+  search: "M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14zm5-2 4.5 4.5",
+  tag: "M4 4h8l8 8-8 8-8-8zM8.5 8.5v.01",
+  book: "M5 4h11a3 3 0 0 1 3 3v13H8a3 3 0 0 1-3-3zM5 17a3 3 0 0 1 3-3h11",
+  keyboard: "M3 6h18v12H3zM7 10v.01M11 10v.01M15 10v.01M17 10v.01M8 14h8",
+  exit: "M14 4h5v16h-5M10 8l-4 4 4 4M6 12h9",
+  trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13M10 11v5m4-5v5",
+  plus: "M12 5v14M5 12h14",
+  minus: "M6 12h12",
   warning: "M12 4 2.5 20h19zM12 10v4m0 3v.01",
 } as const;
 
@@ -101,9 +113,28 @@ export const Time = ({ time }: { readonly time: string | undefined }): ReactNode
 /** A name that a tenant has chosen: text in its own direction. */
 export const Name = ({ children }: { readonly children: string }): ReactNode => <bdi>{children}</bdi>;
 
+/** A name with the part that a search has found in it. */
+export const Marked = ({ text, part }: { readonly text: string; readonly part: string }): ReactNode => {
+  const start = part === "" ? -1 : text.toLowerCase().indexOf(part.toLowerCase());
+  if (start < 0) return <bdi>{text}</bdi>;
+  return (
+    <bdi>
+      {text.slice(0, start)}
+      <mark>{text.slice(start, start + part.length)}</mark>
+      {text.slice(start + part.length)}
+    </bdi>
+  );
+};
+
 export const Badge = ({ tone, children }: { readonly tone: "good" | "warn" | "plain"; readonly children: string }): ReactNode => (
   <span className={`badge ${tone}`}>{children}</span>
 );
+
+export const Expiry = ({ time }: { readonly time: string | undefined }): ReactNode =>
+  time !== undefined && Date.parse(time) < Date.now() ? <Badge tone="warn">{texts.expired}</Badge> : <Time time={time} />;
+
+/** A name, or a part of the uid if there is none. */
+export const nameOr = (name: string, uid: string): ReactNode => (name === "" ? <code title={uid}>{shortUid(uid)}</code> : <Name>{name}</Name>);
 
 export const Empty = ({ icon, title, children }: { readonly icon: IconName; readonly title: string; readonly children: ReactNode }): ReactNode => (
   <div className="empty">
@@ -128,16 +159,17 @@ export const Skeleton = ({ rows = 4 }: { readonly rows?: number }): ReactNode =>
 export const Failure = ({ error, retry }: { readonly error: unknown; readonly retry?: () => void }): ReactNode => {
   const isDenied = error instanceof ApiError && error.code === "PERMISSION_DENIED";
   const isOffline = error instanceof ApiError && error.reason === "NO_CONNECTION";
-  const title = isDenied ? texts.deniedTitle : texts.failedTitle;
+  const isInvalid = error instanceof ApiError && error.code === "INVALID_ARGUMENT";
+  const title = isDenied ? texts.deniedTitle : isInvalid ? texts.invalidTitle : texts.failedTitle;
   return (
     <Empty icon={isDenied ? "key" : "warning"} title={title}>
       <p>{isOffline ? texts.offline : error instanceof Error ? error.message : String(error)}</p>
-      {error instanceof ApiError && error.requestId !== undefined && !isDenied ? (
+      {error instanceof ApiError && error.requestId !== undefined && !isDenied && !isInvalid ? (
         <p className="quiet">
           {texts.requestId}: <code>{error.requestId}</code>
         </p>
       ) : null}
-      {retry && !isDenied ? (
+      {retry && !isDenied && !isInvalid ? (
         <button type="button" className="button" onClick={retry}>
           {texts.retry}
         </button>
@@ -146,13 +178,14 @@ export const Failure = ({ error, retry }: { readonly error: unknown; readonly re
   );
 };
 
-export const NotFound = (): ReactNode => (
+export const NotFound = ({ children }: { readonly children?: ReactNode }): ReactNode => (
   <div className="empty">
     <span className="empty-icon">
       <Icon name="warning" />
     </span>
     <h1 tabIndex={-1}>{texts.notFoundTitle}</h1>
     <p>{texts.notFoundText}</p>
+    {children}
     <Link className="button" href={root}>
       {texts.toHome}
     </Link>
@@ -194,7 +227,12 @@ export interface Column<Item> {
   readonly cell: (item: Item) => ReactNode;
   /** Left out on narrow screens. */
   readonly minor?: boolean;
+  /** A button at the end of the row; its title is for screen readers. */
+  readonly action?: boolean;
 }
+
+const classOf = ({ minor, action }: { readonly minor: boolean | undefined; readonly action: boolean | undefined }): string | undefined =>
+  minor ? "minor" : action ? "action" : undefined;
 
 interface TableProps<Item> {
   readonly caption: string;
@@ -207,9 +245,9 @@ export const Table = <Item extends { readonly uid: string }>({ caption, columns,
     <caption className="unseen">{caption}</caption>
     <thead>
       <tr>
-        {columns.map(({ title, minor }) => (
-          <th key={title} scope="col" className={minor ? "minor" : undefined}>
-            {title}
+        {columns.map(({ title, minor, action }) => (
+          <th key={title} scope="col" className={classOf({ minor, action })}>
+            {action ? <span className="unseen">{title}</span> : title}
           </th>
         ))}
       </tr>
@@ -217,13 +255,13 @@ export const Table = <Item extends { readonly uid: string }>({ caption, columns,
     <tbody>
       {items.map((item) => (
         <tr key={item.uid}>
-          {columns.map(({ title, cell, minor }, index) =>
+          {columns.map(({ title, cell, minor, action }, index) =>
             index === 0 ? (
               <th key={title} scope="row">
                 {cell(item)}
               </th>
             ) : (
-              <td key={title} className={minor ? "minor" : undefined}>
+              <td key={title} className={classOf({ minor, action })}>
                 {cell(item)}
               </td>
             ),
@@ -234,55 +272,21 @@ export const Table = <Item extends { readonly uid: string }>({ caption, columns,
   </table>
 );
 
-const flagsOf = (request: Readonly<Record<string, unknown>>): string[] =>
-  Object.entries(request).flatMap(([name, value]): string[] => {
-    if (name === "uidp") return typeof value === "object" && value !== null ? flagsOf({ ...value }) : [];
-    const flag = name === "parent" ? "children-of" : name === "pageSize" ? "limit" : name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    return value === true ? [`--${flag}`] : [`--${flag} ${shellWord(String(value))}`];
-  });
-
-const camel = (name: string): string => name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-
-const commandOf = ({ name, request }: Sent): string => {
-  const positional = name.startsWith("registry.repos.get-") ? ["repoUid", "digest"] : [];
-  const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !positional.includes(key)));
-  return ["gantry", ...name.split("."), ...positional.map((key) => String(request[key] ?? "")), ...flagsOf(rest)].join(" ");
-};
-
-const codeOf = ({ name, request }: Sent): string => `await gantry.${camel(name)}(${JSON.stringify(request)})${name.endsWith(".list") ? ".page()" : ""}`;
-
-/** Shows what a view has sent, as commands to repeat it. */
-export const SameRequest = ({ sent }: { readonly sent: readonly (Sent | undefined)[] }): ReactNode => {
-  const known = sent.filter((each) => each !== undefined);
-  if (known.length === 0) return null;
-  return (
-    <details className="same-request">
-      <summary>{texts.sameRequest}</summary>
-      <p className="quiet">{texts.sameRequestHint}</p>
-      {known.map((each) => (
-        <div key={each.path} className="request">
-          <Command what={texts.curl} text={`curl -H "Authorization: Bearer $TOKEN" '${location.origin}${each.path}'`} />
-          <Command what={texts.cli} text={commandOf(each)} />
-          <Command what={texts.code} text={codeOf(each)} />
-        </div>
-      ))}
-    </details>
-  );
-};
-
 interface SectionProps {
   readonly title: string;
   readonly count?: string | undefined;
+  readonly action?: ReactNode;
   readonly children: ReactNode;
 }
 
-export const Section = ({ title, count, children }: SectionProps): ReactNode => {
+export const Section = ({ title, count, action, children }: SectionProps): ReactNode => {
   const id = useId();
   return (
     <section className="card" aria-labelledby={id}>
       <header>
         <h2 id={id}>{title}</h2>
         {count === undefined ? null : <span className="count">{count}</span>}
+        {action}
       </header>
       {children}
     </section>

@@ -11,6 +11,7 @@ import type {
   ListRolesResponse,
   ListTagsResponse,
   Repo,
+  SearchResponse,
   Size,
   WhoAmI,
 } from "../../client/package.ts";
@@ -21,6 +22,17 @@ import type { Question } from "./api.ts";
 export const pageSize = 50;
 /** The largest page, for the children of a group in the tree. */
 export const treeSize = 200;
+
+/** Search starts with this many characters. */
+export const queryLengthMin = 3;
+
+/** Kinds of resources with a page of the console. */
+export const searchedTypes = ["Group", "Repo", "Tag", "Identity", "Role"] as const;
+
+export const search = (query: string, types: readonly string[] = searchedTypes): Question<SearchResponse> => {
+  const request = { query, types, limit: 20 };
+  return { name: "names.search", request, freshMs, send: (gantry, signal) => gantry.names.search(request, { signal }) };
+};
 
 /** For what every page needs. */
 const freshMs = 15_000;
@@ -91,30 +103,76 @@ export const bindingsIn = (parent: string, skip: number): Question<ListRoleBindi
   return { name: "iam.role-bindings.list", request, send: (gantry, signal) => gantry.iam.roleBindings.list(request, { signal }).page() };
 };
 
-/** The place of an address: the groups of its path; undefined if there is none. */
-export const placeAt = (names: readonly string[]): Question<readonly Group[] | undefined> => ({
-  name: "iam.groups.list",
-  request: { names },
+/** A group in the path of a page. Its name is "" if it is hidden. */
+export interface Place {
+  readonly uid: string;
+  readonly name: string;
+}
+
+/** The uids of the groups above a group, and its own. */
+export const ancestryOf = (uid: string): string[] => uid.split("/").map((_, index, parts) => parts.slice(0, index + 1).join("/"));
+
+/** The groups of a path of uids; undefined if the last is not visible. */
+const byUids = async (gantry: Gantry, uid: string, signal: AbortSignal): Promise<Place[] | undefined> => {
+  const ids = ancestryOf(uid);
+  const { groups } = await gantry.iam.groups.list({ uidp: { ids }, pageSize: ids.length }, { signal }).page();
+  const names = new Map(groups.map((group) => [group.uid, group.name]));
+  return names.has(uid) ? ids.map((each) => ({ uid: each, name: names.get(each) ?? "" })) : undefined;
+};
+
+/** Some segments are names and some are uids: each level is one request. */
+const byWalk = async (gantry: Gantry, names: readonly string[], signal: AbortSignal): Promise<Place[] | undefined> => {
+  const places: Place[] = [];
+  let parent: string | undefined;
+  for (const name of names) {
+    if (isUidPart(name)) places.push({ uid: parent === undefined ? name : `${parent}/${name}`, name: "" });
+    else {
+      const filter = parent === undefined ? { uidp: { inRoot: true } } : { parent };
+      const { groups } = await gantry.iam.groups.list({ ...filter, name, pageSize: 2 }, { signal }).page();
+      const [only, another] = groups;
+      if (!only || another) return undefined;
+      places.push(only);
+    }
+    parent = places.at(-1)?.uid;
+  }
+  return parent === undefined ? undefined : byUids(gantry, parent, signal);
+};
+
+/** Names from a group that the caller can list. An organization is preferred to a group below one with the same name. */
+const byNames = async (gantry: Gantry, names: readonly string[], signal: AbortSignal): Promise<(readonly Place[])[]> => {
+  const request = { path: names.join("/"), types: ["Group"] };
+  const found = await undefinedIf(["NOT_FOUND", "INVALID_ARGUMENT"], () => gantry.names.resolve(request, { signal }));
+  const paths = (found?.results ?? []).map(({ uid }) => ({
+    uid,
+    places: ancestryOf(uid)
+      .slice(-names.length)
+      .map((each, index) => ({ uid: each, name: names[index] ?? "" })),
+  }));
+  const rooted = paths.filter(({ uid }) => uid.split("/").length === names.length);
+  return (rooted.length > 0 ? rooted : paths).map(({ places }) => places);
+};
+
+/** The place of an address, as the groups of its path: none if there is no such place, several if the names are ambiguous. */
+export const placesAt = (names: readonly string[]): Question<readonly (readonly Place[])[]> => ({
+  name: "names.resolve",
+  request: { path: names.join("/"), types: ["Group"] },
   freshMs,
   send: async (gantry, signal) => {
-    const groups: Group[] = [];
-    let parent: string | undefined;
-    for (const [index, name] of names.entries()) {
-      const filter = parent === undefined ? { uidp: { inRoot: true } } : { parent };
-      const { groups: found } = isUidPart(name) ? { groups: [] } : await gantry.iam.groups.list({ ...filter, name, pageSize: 2 }, { signal }).page();
-      const [only, another] = found;
-      if (only && !another) groups.push(only);
-      else if (isUidPart(name)) {
-        const uid: string = parent === undefined ? name : `${parent}/${name}`;
-        const isLast = index === names.length - 1;
-        const group = await getOrUndefined(() => gantry.iam.groups.get({ uid }, { signal }));
-        if (!group && isLast) return undefined;
-        groups.push(group ?? hiddenGroup(uid));
-      } else return undefined;
-      parent = groups.at(-1)?.uid;
-    }
-    return groups;
+    if (names.some((name) => name.includes("/"))) return [];
+    if (!names.some(isUidPart)) return byNames(gantry, names, signal);
+    // An address can have names and uids that no group has.
+    const path = await undefinedIf(["INVALID_ARGUMENT"], () =>
+      names.every(isUidPart) ? byUids(gantry, names.join("/"), signal) : byWalk(gantry, names, signal),
+    );
+    return path ? [path] : [];
   },
+});
+
+export const groupAt = (uid: string): Question<Group | undefined> => ({
+  name: "iam.groups.get",
+  request: { uid },
+  freshMs,
+  send: (gantry, signal) => undefinedIf(absent, () => gantry.iam.groups.get({ uid }, { signal })),
 });
 
 export const repoAt = (parent: string, name: string): Question<Repo | undefined> => ({
@@ -122,31 +180,22 @@ export const repoAt = (parent: string, name: string): Question<Repo | undefined>
   request: { parent, name },
   freshMs,
   send: async (gantry, signal) => {
-    const { repos } = isUidPart(name) ? { repos: [] } : await gantry.registry.repos.list({ parent, name, pageSize: 2 }, { signal }).page();
-    if (repos.length === 1) return repos[0];
-    return isUidPart(name) ? getOrUndefined(() => gantry.registry.repos.get({ uid: `${parent}/${name}` }, { signal })) : undefined;
+    if (!isUidPart(name)) {
+      const found = await undefinedIf(["INVALID_ARGUMENT"], () => gantry.registry.repos.list({ parent, name, pageSize: 2 }, { signal }).page());
+      return found?.repos.length === 1 ? found.repos[0] : undefined;
+    }
+    return undefinedIf(absent, () => gantry.registry.repos.get({ uid: `${parent}/${name}` }, { signal }));
   },
 });
 
-const hiddenGroup = (uid: string): Group => ({
-  uid,
-  name: "",
-  description: "",
-  resourceLimits: {},
-  verified: false,
-  createTime: "",
-  updateTime: "",
-  kind: "ORG_KIND_UNSPECIFIED",
-  status: "ORG_STATUS_UNSPECIFIED",
-  authorApproval: false,
-});
+/** A refusal does not reveal whether a resource exists. */
+const absent = ["NOT_FOUND", "PERMISSION_DENIED"];
 
-/** A refusal does not reveal whether it exists. */
-const getOrUndefined = async <Resource>(get: () => Promise<Resource>): Promise<Resource | undefined> => {
+const undefinedIf = async <Resource>(codes: readonly string[], get: () => Promise<Resource>): Promise<Resource | undefined> => {
   try {
     return await get();
   } catch (thrown) {
-    if (thrown instanceof ApiError && (thrown.code === "NOT_FOUND" || thrown.code === "PERMISSION_DENIED")) return undefined;
+    if (thrown instanceof ApiError && codes.includes(thrown.code)) return undefined;
     throw thrown;
   }
 };

@@ -1,13 +1,14 @@
 // Header, tree and content of a signed-in user.
 
 import { type ComponentType, type LazyExoticComponent, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
-import type { Group } from "../../client/package.ts";
 import { addressOf, type Page, pageAt, root, useAddress } from "./address.ts";
 import { useAsk } from "./api.ts";
 import { GroupPage } from "./pages/group.tsx";
 import { HomePage, topmost } from "./pages/home.tsx";
+import { isApple, onKeyDown, showOverlay, useOverlay } from "./overlay.ts";
+import { Palette } from "./palette.tsx";
 import { Failure, Icon, Link, Name, NotFound, Skeleton } from "./parts.tsx";
-import { placeAt, treeGroups, visibleGroups, whoAmI } from "./questions.ts";
+import { type Place as GroupPlace, placesAt, treeGroups, visibleGroups, whoAmI } from "./questions.ts";
 import { signOut, useSession } from "./session.ts";
 import { texts } from "./texts.ts";
 import { GroupTree } from "./tree.tsx";
@@ -22,7 +23,10 @@ const onDemand = <Props,>(load: () => Promise<ComponentType<Props>>): LazyExotic
     }
   });
 
+const AccessPage = onDemand(async () => (await import("./pages/access.tsx")).AccessPage);
 const ListPage = onDemand(async () => (await import("./pages/lists.tsx")).ListPage);
+const ChoicePage = onDemand(async () => (await import("./pages/choice.tsx")).ChoicePage);
+const Keys = onDemand(async () => (await import("./keys.tsx")).Keys);
 const RepoPage = onDemand(async () => (await import("./pages/repo.tsx")).RepoPage);
 
 const Outdated = (): ReactNode => (
@@ -69,7 +73,7 @@ const AccountMenu = (): ReactNode => {
 
 interface BreadcrumbProps {
   readonly page: Page;
-  readonly path: readonly Group[] | undefined;
+  readonly path: readonly GroupPlace[] | undefined;
 }
 
 const Breadcrumb = ({ page, path }: BreadcrumbProps): ReactNode => {
@@ -97,12 +101,46 @@ const Breadcrumb = ({ page, path }: BreadcrumbProps): ReactNode => {
   );
 };
 
-const Place = ({ page, path }: { readonly page: Exclude<Page, { kind: "home" | "unknown" }>; readonly path: readonly Group[] }): ReactNode => {
+const Place = ({ page, path }: { readonly page: Exclude<Page, { kind: "home" | "unknown" }>; readonly path: readonly GroupPlace[] }): ReactNode => {
   // A new page starts with its own state.
   const key = page.names.join("/");
   if (page.kind === "group") return <GroupPage key={key} names={page.names} path={path} />;
+  if (page.kind === "access") return <AccessPage key={key} names={page.names} path={path} />;
   if (page.kind === "list") return <ListPage key={key} names={page.names} path={path} list={page.list} />;
   return <RepoPage key={`${key}//${page.repo}`} path={path} repo={page.repo} />;
+};
+
+/** The part of an address after its group. */
+const restOf = ({ pathname, search }: URL): string => {
+  const at = pathname.indexOf("/-/");
+  return (at < 0 ? "" : pathname.slice(at)) + search;
+};
+
+/** The segment of an address that says most about the place. */
+const lastNameIn = (page: Page): string => (page.kind === "repo" ? page.repo : "names" in page ? (page.names.at(-1) ?? "") : "");
+
+const Unknown = ({ page }: { readonly page: Page }): ReactNode => {
+  const name = lastNameIn(page);
+  return (
+    <NotFound>
+      {name === "" ? null : (
+        <button type="button" className="button primary" onClick={() => showOverlay({ kind: "search", query: name })}>
+          <Icon name="search" />
+          <bdi>{texts.searchFor(name)}</bdi>
+        </button>
+      )}
+    </NotFound>
+  );
+};
+
+const Overlays = ({ page, path }: BreadcrumbProps): ReactNode => {
+  const overlay = useOverlay();
+  useEffect(() => {
+    document.addEventListener("keydown", onKeyDown);
+    return () => document.removeEventListener("keydown", onKeyDown);
+  }, []);
+  if (overlay === undefined) return null;
+  return <Suspense fallback={null}>{overlay.kind === "keys" ? <Keys /> : <Palette page={page} path={path ?? []} query={overlay.query} />}</Suspense>;
 };
 
 export const Shell = (): ReactNode => {
@@ -111,18 +149,20 @@ export const Shell = (): ReactNode => {
   const [isOpen, setOpen] = useState(false);
   const page = pageAt(url.pathname);
   const names = "names" in page ? page.names : undefined;
-  const place = useAsk(names === undefined ? undefined : placeAt(names));
-  const path = names === undefined ? undefined : place.data?.data;
+  const place = useAsk(names === undefined ? undefined : placesAt(names));
+  const paths = names === undefined ? undefined : place.data?.data;
+  const path = paths?.length === 1 ? paths[0] : undefined;
   const roots = useAsk(treeGroups(undefined));
   const isBelow = roots.data?.data.groups.length === 0;
   const visible = useAsk(isBelow ? visibleGroups() : undefined);
   const groups = isBelow ? visible.data && topmost(visible.data.data.groups) : roots.data?.data.groups;
   const content = (): ReactNode => {
     if (page.kind === "home") return <HomePage />;
-    if (page.kind === "unknown") return <NotFound />;
+    if (page.kind === "unknown") return <Unknown page={page} />;
     if (place.error) return <Failure error={place.error} retry={() => void place.refetch()} />;
-    if (!place.data) return <Skeleton rows={6} />;
-    return path ? <Place page={page} path={path} /> : <NotFound />;
+    if (!paths) return <Skeleton rows={6} />;
+    if (paths.length > 1) return <ChoicePage sent={place.data?.sent} paths={paths} rest={restOf(url)} />;
+    return path ? <Place page={page} path={path} /> : <Unknown page={page} />;
   };
   return (
     <div className="shell" data-browsing={isOpen ? "" : undefined}>
@@ -139,6 +179,17 @@ export const Shell = (): ReactNode => {
         </Link>
         <Breadcrumb page={page} path={path} />
         <span className="space" />
+        <button
+          type="button"
+          className="search-open"
+          aria-haspopup="dialog"
+          aria-keyshortcuts="Control+K Meta+K"
+          onClick={() => showOverlay({ kind: "search", query: "" })}
+        >
+          <Icon name="search" />
+          <span className="search-label">{texts.searchOpen}</span>
+          <kbd>{isApple ? "⌘ K" : "Ctrl K"}</kbd>
+        </button>
         <a className="docs" href="/docs">
           {texts.docs}
         </a>
@@ -156,6 +207,7 @@ export const Shell = (): ReactNode => {
         {outdated ? <Outdated /> : null}
         <Suspense fallback={<Skeleton rows={6} />}>{content()}</Suspense>
       </main>
+      <Overlays page={page} path={path} />
       <div id="announcements" role="status" className="unseen" />
     </div>
   );

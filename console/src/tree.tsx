@@ -7,13 +7,13 @@ import type { Group } from "../../client/package.ts";
 import { addressOf, navigate, segmentOf } from "./address.ts";
 import { ask } from "./api.ts";
 import { Icon, Name, Skeleton } from "./parts.tsx";
-import { treeGroups } from "./questions.ts";
+import { type Place, treeGroups } from "./questions.ts";
 import { texts } from "./texts.ts";
 
 interface GroupTreeProps {
   readonly roots: readonly Group[] | undefined;
   /** The groups of the page, from the organization on. */
-  readonly path: readonly Group[];
+  readonly path: readonly Place[];
   readonly onOpen: () => void;
 }
 

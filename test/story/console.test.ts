@@ -3,10 +3,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
-import axe from "axe-core";
 import { type JsonObject, objectList, text } from "#base/json.ts";
-import { methods, version1 } from "#contract/catalog.ts";
-import { callerKinds, type ConsoleWorld, openConsoleWorld } from "../console.ts";
+import { callerKinds, type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, visit, type Watched, views } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import { openPusher } from "../pusher.ts";
 import { openWorld, type World } from "../world.ts";
@@ -36,40 +34,7 @@ before(async () => {
 after(() => opened?.close());
 beforeEach(() => opened.browser.context.clearCookies());
 
-interface Watched {
-  readonly page: Page;
-  readonly problems: string[];
-  readonly requests: { readonly method: string; readonly url: URL }[];
-}
-
-/** Refusals are expected of callers without permissions; the browser reports each as an error. */
-const isRefusal = (message: string): boolean => /status of 40[34]/.test(message);
-
-const openPage = async (path: string): Promise<Watched> => {
-  const page = await opened.browser.context.newPage();
-  const problems: string[] = [];
-  const requests: Watched["requests"] = [];
-  page.on("console", (message) => void (["error", "warning"].includes(message.type()) && !isRefusal(message.text()) && problems.push(message.text())));
-  page.on("pageerror", (error) => problems.push(error.message));
-  page.on("request", (request) => {
-    const url = new URL(request.url());
-    requests.push({ method: request.method(), url });
-    if (url.origin !== world.url) problems.push(`requested ${request.url()}`);
-  });
-  await page.goto(world.url + path);
-  return { page, problems, requests };
-};
-
-/** Opens another page as a link of the console would. */
-const visit = async (page: Page, path: string): Promise<void> => {
-  await page.evaluate(`history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"))`);
-  await settled(page);
-};
-
-const settled = async (page: Page): Promise<void> => {
-  await page.locator("h1").first().waitFor();
-  await page.locator(".skeleton").first().waitFor({ state: "detached" });
-};
+const openPage = (path: string): Promise<Watched> => opened.open(path);
 
 const heading = async (page: Page): Promise<string> => (await page.locator("h1").first().textContent()) ?? "";
 
@@ -87,22 +52,11 @@ const pages = [
   missing,
 ];
 
-/** The paths of all operations, as patterns. */
-const operationPaths = [...methods, ...version1].flatMap(({ http }) =>
-  http.map(({ verb, template }) => ({ verb, pattern: new RegExp(`^${template.replaceAll(/[.()]/g, "\\$&").replaceAll(/\{[^}]*\}/g, ".+")}$`) })),
-);
-
 test("every page passes axe, violates no policy, and scrolls in one direction only, for each kind of caller, size and theme", async (t) => {
-  const sizes = [
-    { width: 1280, height: 800 },
-    { width: 390, height: 844 },
-  ];
-  const views = sizes.flatMap((size) => (["light", "dark"] as const).map((colorScheme) => ({ size, colorScheme })));
   for (const kind of callerKinds)
     await t.test(kind, async () => {
       const { page, problems, requests } = await openPage("/console");
       await opened.pasteToken(page, await opened.tokenOf(kind));
-      await page.evaluate(axe.source);
       for (const path of pages) {
         // Without permissions, all pages but the first are the same.
         const isMissing = path === missing || (kind === "nobody" && path !== "/console");
@@ -111,21 +65,12 @@ test("every page passes axe, violates no policy, and scrolls in one direction on
           await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
           await visit(page, path);
           const where = `${path}, ${kind}, ${size.width} px, ${colorScheme}`;
-          const found = await page.evaluate(
-            "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then(({ violations }) => " +
-              "violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html.slice(0, 150)).join(' | ')))",
-          );
-          assert.deepEqual(found, [], where);
-          assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, `${where}: scrolls sideways`);
+          await requireAccessible(page, where);
           assert.equal((await heading(page)) === "Nothing at this address", isMissing, where);
         }
       }
       assert.deepEqual(problems, [], kind);
-      for (const { method, url } of requests) {
-        const isOwn = url.pathname === "/console" || url.pathname.startsWith("/console/assets/") || url.pathname === "/favicon.ico";
-        const isOperation = operationPaths.some(({ verb, pattern }) => verb === method && pattern.test(url.pathname));
-        assert.ok(isOwn || (method === "POST" && url.pathname === "/console/session") || isOperation, `${method} ${url.pathname} is no operation`);
-      }
+      requireOperations(requests);
       await page.close();
     });
 });

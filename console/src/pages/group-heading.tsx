@@ -1,20 +1,23 @@
 // Heading and sections of a group's pages.
 
 import type { ReactNode } from "react";
-import type { Group } from "../../../client/package.ts";
 import { addressOf, type GroupPage, groupPages } from "../address.ts";
+import { useAsk } from "../api.ts";
 import { Badge, Copy, Link, Name, usePageTitle } from "../parts.tsx";
+import { groupAt, type Place } from "../questions.ts";
 import { texts } from "../texts.ts";
 
 interface GroupHeadingProps {
   readonly names: readonly string[];
-  readonly path: readonly Group[];
+  readonly path: readonly Place[];
   readonly current: GroupPage | "overview";
 }
 
 export const GroupHeading = ({ names, path, current }: GroupHeadingProps): ReactNode => {
-  const group = path.at(-1);
-  const name = group?.name || (names.at(-1) ?? "");
+  const place = path.at(-1);
+  const uid = place?.uid ?? "";
+  const name = place?.name || (names.at(-1) ?? "");
+  const group = useAsk(groupAt(uid), { onlyKnown: current === "access" }).data?.data;
   usePageTitle(current === "overview" ? name : `${texts[current]} · ${name}`);
   return (
     <>
@@ -24,7 +27,7 @@ export const GroupHeading = ({ names, path, current }: GroupHeadingProps): React
         </h1>
         {group?.verified ? <Badge tone="good">{texts.verified}</Badge> : null}
         {group?.status === "ORG_STATUS_SUSPENDED" ? <Badge tone="warn">{texts.suspended}</Badge> : null}
-        <Copy text={group?.uid ?? ""} what="uid" />
+        <Copy text={uid} what="uid" />
       </div>
       {group?.description ? (
         <p className="lead">

@@ -5,14 +5,15 @@ import type { Group, Repo } from "../../../client/package.ts";
 import { addressOf, positionIn, segmentOf, useAddress } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { ListSection } from "../list-section.tsx";
-import { Badge, type Column, Command, Empty, Icon, Link, Name, SameRequest, Time } from "../parts.tsx";
-import { groupsIn, reposIn } from "../questions.ts";
+import { Badge, type Column, Command, Empty, Icon, Link, Name, Time } from "../parts.tsx";
+import { groupsIn, type Place, reposIn } from "../questions.ts";
+import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
 import { GroupHeading } from "./group-heading.tsx";
 
 interface GroupPageProps {
   readonly names: readonly string[];
-  readonly path: readonly Group[];
+  readonly path: readonly Place[];
 }
 
 const groupColumns = (names: readonly string[]): readonly Column<Group>[] => [

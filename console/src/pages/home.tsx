@@ -5,8 +5,9 @@ import type { Group } from "../../../client/package.ts";
 import { addressOf, positionIn, useAddress } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { ListSection } from "../list-section.tsx";
-import { Badge, type Column, Command, Copy, Empty, Link, Name, SameRequest, Section, Time, usePageTitle } from "../parts.tsx";
+import { Badge, type Column, Command, Copy, Empty, Link, Name, Section, Time, usePageTitle } from "../parts.tsx";
 import { anyRepo, organizations, visibleGroups, whoAmI } from "../questions.ts";
+import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
 import { segmentsOfRoot } from "../tree.tsx";
 

@@ -1,19 +1,20 @@
 // Identities, roles and role bindings of a group, as tables.
 
 import type { ReactNode } from "react";
-import type { Group, Identity, Role, RoleBinding } from "../../../client/package.ts";
-import { type GroupPage, positionIn, useAddress } from "../address.ts";
+import type { Identity, Role, RoleBinding } from "../../../client/package.ts";
+import { type ListName, positionIn, useAddress } from "../address.ts";
 import { type Question, useAsk } from "../api.ts";
 import { ListSection } from "../list-section.tsx";
-import { Badge, type Column, Copy, Empty, Name, SameRequest, Time } from "../parts.tsx";
-import { bindingsIn, identitiesIn, rolesIn } from "../questions.ts";
+import { type Column, Copy, Empty, Expiry, Name, nameOr, Time } from "../parts.tsx";
+import { bindingsIn, identitiesIn, type Place, rolesIn } from "../questions.ts";
+import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
 import { GroupHeading } from "./group-heading.tsx";
 
 interface ListPageProps {
   readonly names: readonly string[];
-  readonly path: readonly Group[];
-  readonly list: GroupPage;
+  readonly path: readonly Place[];
+  readonly list: ListName;
 }
 
 const kindOf = (identity: Identity): string => {
@@ -22,11 +23,6 @@ const kindOf = (identity: Identity): string => {
   if (identity.awsIdentity) return texts.aws;
   return identity.servicePrincipal === undefined || identity.servicePrincipal === "SERVICE_PRINCIPAL_UNSPECIFIED" ? texts.person : texts.service;
 };
-
-const Expiry = ({ time }: { readonly time: string | undefined }): ReactNode =>
-  time !== undefined && Date.parse(time) < Date.now() ? <Badge tone="warn">{texts.expired}</Badge> : <Time time={time} />;
-
-const nameOr = (name: string, uid: string): ReactNode => (name === "" ? <code title={uid}>{`${uid.slice(0, 8)}…${uid.slice(-4)}`}</code> : <Name>{name}</Name>);
 
 const identityColumns: readonly Column<Identity>[] = [
   {

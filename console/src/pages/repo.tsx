@@ -1,17 +1,18 @@
 // The page of a repo: its tags, and the details of one.
 
 import { type ReactNode, useEffect, useRef } from "react";
-import type { Group, Repo, Tag } from "../../../client/package.ts";
+import type { Repo, Tag } from "../../../client/package.ts";
 import { navigate, positionIn, useAddress, withParameter } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { sizeText } from "../format.ts";
 import { ListSection } from "../list-section.tsx";
-import { Badge, type Column, Command, Copy, Digest, Empty, Failure, Icon, Link, Name, NotFound, SameRequest, Skeleton, Time, usePageTitle } from "../parts.tsx";
-import { architectures, imageSize, repoAt, tagsIn } from "../questions.ts";
+import { Badge, type Column, Command, Copy, Digest, Empty, Failure, Icon, Link, Name, NotFound, Skeleton, Time, usePageTitle } from "../parts.tsx";
+import { architectures, imageSize, type Place, repoAt, tagsIn } from "../questions.ts";
+import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
 
 interface RepoPageProps {
-  readonly path: readonly Group[];
+  readonly path: readonly Place[];
   readonly repo: string;
 }
 
@@ -55,7 +56,7 @@ const Details = ({ repo, tag, reference }: { readonly repo: Repo; readonly tag: 
   );
 };
 
-const Tags = ({ path, repo }: { readonly path: readonly Group[]; readonly repo: Repo }): ReactNode => {
+const Tags = ({ path, repo }: { readonly path: readonly Place[]; readonly repo: Repo }): ReactNode => {
   const url = useAddress();
   const result = useAsk(tagsIn(repo.uid, positionIn(url, "skip")));
   const reference = `${location.host}/${[...path, repo].map(({ name }) => name).join("/")}`;

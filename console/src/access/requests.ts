@@ -1,0 +1,71 @@
+// Requests of the access page.
+
+import type {
+  ExplainResponse,
+  ListRoleBindingsResponse,
+  ListRolesResponse,
+  MineResponse,
+  RoleBinding,
+  RoleBindingInput,
+  WhoCanResponse,
+} from "../../../client/package.ts";
+import type { Question } from "../api.ts";
+import { pageSize } from "../questions.ts";
+
+const freshMs = 15_000;
+
+/** The largest page. */
+const allSize = 200;
+
+export const mine = (place: string): Question<MineResponse> => ({
+  name: "iam.access.mine",
+  request: { place },
+  freshMs,
+  send: (gantry, signal) => gantry.iam.access.mine({ place }, { signal }),
+});
+
+export const bindingsAt = (group: string): Question<ListRoleBindingsResponse> => {
+  const request = { group, orderBy: "create_time", pageSize };
+  return { name: "iam.role-bindings.list", request, send: (gantry, signal) => gantry.iam.roleBindings.list(request, { signal }).page() };
+};
+
+export const bindingsOf = (identity: string): Question<ListRoleBindingsResponse> => {
+  const request = { identity, pageSize: allSize };
+  return { name: "iam.role-bindings.list", request, send: (gantry, signal) => gantry.iam.roleBindings.list(request, { signal }).page() };
+};
+
+const rolesQuestion = (
+  uidp: { readonly inRoot: true } | { readonly descendantsOf: string } | { readonly ids: readonly string[] },
+): Question<ListRolesResponse> => {
+  const request = { uidp, orderBy: "name", pageSize: allSize };
+  return { name: "iam.roles.list", request, freshMs, send: (gantry, signal) => gantry.iam.roles.list(request, { signal }).page() };
+};
+
+export const builtInRoles = (): Question<ListRolesResponse> => rolesQuestion({ inRoot: true });
+
+/** Custom roles of a whole organization. */
+export const customRoles = (organization: string): Question<ListRolesResponse> => rolesQuestion({ descendantsOf: organization });
+
+export const rolesOf = (ids: readonly string[]): Question<ListRolesResponse> => rolesQuestion({ ids });
+
+export const whoCan = (place: string, capability: string, skip: number): Question<WhoCanResponse> => {
+  const request = { place, capability, pageSize, ...(skip > 0 ? { skip } : {}) };
+  return { name: "iam.access.who-can", request, send: (gantry, signal) => gantry.iam.access.whoCan(request, { signal }) };
+};
+
+export const explain = (place: string, identityUid: string, action: string): Question<ExplainResponse> => {
+  const request = { place, identityUid, action };
+  return { name: "iam.access.explain", request, send: (gantry, signal) => gantry.iam.access.explain(request, { signal }) };
+};
+
+export const createBinding = (parent: string, roleBinding: RoleBindingInput): Question<RoleBinding> => ({
+  name: "iam.role-bindings.create",
+  request: { parent, roleBinding },
+  send: (gantry, signal) => gantry.iam.roleBindings.create({ parent, roleBinding }, { signal }),
+});
+
+export const deleteBinding = (uid: string, validateOnly = false): Question<void> => ({
+  name: "iam.role-bindings.delete",
+  request: { uid },
+  send: (gantry, signal) => gantry.iam.roleBindings.delete({ uid }, { signal, validateOnly }),
+});

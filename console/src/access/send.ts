@@ -1,0 +1,69 @@
+// Writes of a form: one at a time, with violations by field.
+
+import { useEffect, useRef, useState } from "react";
+import { ApiError } from "../../../client/package.ts";
+import { ask, preview, type Question, queryClient, type Sent } from "../api.ts";
+import { texts } from "../texts.ts";
+
+export interface Problems {
+  /** Of the request as a whole; "" if there is none. */
+  readonly message: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+const none: Problems = { message: "", fields: {} };
+
+const problemsOf = (error: unknown, fields: readonly string[]): Problems => {
+  const violations = error instanceof ApiError ? error.violations : [];
+  const named = violations.flatMap(({ field, description }): [string, string][] => {
+    const name = field.slice(field.lastIndexOf(".") + 1);
+    return fields.includes(name) ? [[name, description]] : [];
+  });
+  const isOffline = error instanceof ApiError && error.reason === "NO_CONNECTION";
+  const message = isOffline ? texts.offline : error instanceof Error ? error.message : String(error);
+  return { message: named.length > 0 && named.length === violations.length ? "" : message, fields: Object.fromEntries(named) };
+};
+
+interface Sender {
+  readonly problems: Problems;
+  readonly isSending: boolean;
+  /** Sends, and returns whether it was accepted. What the page shows is then read again. */
+  readonly send: (question: Question<unknown>) => Promise<boolean>;
+}
+
+export const useSend = (fields: readonly string[] = []): Sender => {
+  const [problems, setProblems] = useState(none);
+  const [isSending, setSending] = useState(false);
+  const stop = useRef(new AbortController());
+  const send = async (question: Question<unknown>): Promise<boolean> => {
+    setSending(true);
+    setProblems(none);
+    try {
+      await ask(question, stop.current.signal);
+      await queryClient.invalidateQueries();
+      return true;
+    } catch (thrown) {
+      setProblems(problemsOf(thrown, fields));
+      return false;
+    } finally {
+      setSending(false);
+    }
+  };
+  return { problems, isSending, send };
+};
+
+/** The request that a form would send. */
+export const usePreview = (question: Question<unknown>): Sent | undefined => {
+  const [sent, setSent] = useState<Sent>();
+  const key = JSON.stringify([question.name, question.request]);
+  const latest = useRef(question);
+  latest.current = question;
+  useEffect(() => {
+    let isCurrent = key !== "";
+    void preview(latest.current).then((each) => isCurrent && setSent(each));
+    return () => {
+      isCurrent = false;
+    };
+  }, [key]);
+  return sent;
+};

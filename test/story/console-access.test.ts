@@ -1,0 +1,290 @@
+// The access page of a group in the console (docs/decisions/0045).
+
+import assert from "node:assert/strict";
+import { after, before, beforeEach, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import { objectList, text } from "#base/json.ts";
+import { type CallerKind, type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit, type Watched } from "../console.ts";
+import { openOwners } from "../owner.ts";
+import type { World } from "../world.ts";
+import type { Page } from "./browser.ts";
+
+let opened: ConsoleWorld;
+let world: World;
+let owned: World;
+let team = "";
+let backend = "";
+let robot = "";
+let admin = "";
+
+const organizationName = "first-organization";
+const teamPath = `/console/${organizationName}/payments`;
+const accessPath = `${teamPath}/-/access`;
+
+const bind = async (parent: string, identityUid: string, role: string): Promise<string> =>
+  text(await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid: builtInRoleUid(role) } }), "uid");
+
+const identity = async (parent: string, name: string): Promise<string> =>
+  text(
+    await owned.ok("iam.IdentitiesService/CreateIdentity", { parent, identity: { name, claimMatch: { issuer: "https://issuer.example.com", subject: name } } }),
+    "uid",
+  );
+
+before(async () => {
+  opened = await openConsoleWorld();
+  ({ world } = opened);
+  owned = openOwners(world).world();
+  const parent = world.organization;
+  team = text(await owned.ok("iam.GroupsService/CreateGroup", { parent, group: { name: "payments" } }), "uid");
+  backend = text(await owned.ok("iam.GroupsService/CreateGroup", { parent: team, group: { name: "backend" } }), "uid");
+  robot = await identity(parent, "release-robot");
+  admin = await identity(team, "team-admin");
+  await bind(parent, robot, "viewer");
+  await bind(team, robot, "editor");
+  await bind(team, admin, "owner");
+});
+after(() => opened?.close());
+beforeEach(() => opened.browser.context.clearCookies());
+
+const openAs = async (kind: CallerKind, path: string): Promise<Watched> => {
+  const watched = await opened.open("/console");
+  await opened.pasteToken(watched.page, await opened.tokenOf(kind));
+  await visit(watched.page, path);
+  return watched;
+};
+
+const bindingsAt = async (group: string): Promise<string[]> =>
+  objectList(await owned.ok("iam.RoleBindingsService/ListRoleBindings", { group }), "roleBindings").map((each) => `${each.identityUid} ${each.roleUid}`);
+
+const rowsHere = (page: Page) => page.locator(".here tbody tr");
+
+test("the page shows what the caller may do, and the role bindings of the group and of the groups above with their group", async () => {
+  const { page, problems, requests } = await openAs("owner", accessPath);
+  assert.match((await page.locator(".abilities").textContent()) ?? "", /Allowed: Grant access/);
+  await page.locator(".all-capabilities summary").click();
+  assert.match((await page.locator(".all-capabilities dl").textContent()) ?? "", /role_bindings.*create/);
+  const stations = page.locator(".path").first().locator(".station");
+  assert.deepEqual(await stations.locator(".station-title").allTextContents(), [`${organizationName}Organization`, "paymentsThis group"]);
+  assert.match((await stations.nth(0).textContent()) ?? "", /release-robot.*viewer/);
+  assert.match((await stations.nth(1).textContent()) ?? "", /release-robot.*editor/);
+  assert.equal(await stations.nth(0).locator(".action").count(), 0, "a role binding is removed in its own group");
+  assert.equal(await stations.nth(1).locator("button[aria-label='Remove editor of release-robot']").count(), 1);
+  assert.deepEqual(problems, []);
+  requireOperations(requests);
+  await page.close();
+});
+
+test("the page sends at most four requests, and shows the role bindings between the organization and the group on request", async () => {
+  const { page, requests } = await openAs("owner", "/console");
+  await visit(page, teamPath);
+  const before = requests.length;
+  await visit(page, `${teamPath}/backend/-/access`);
+  await page.locator(".here").waitFor();
+  await settled(page);
+  const isTree = ({ searchParams }: URL): boolean => searchParams.get("pageSize") === "200";
+  const sent = requests.slice(before).filter(({ url }) => !url.pathname.startsWith("/console/assets/") && !isTree(url));
+  assert.ok(sent.length <= 4, sent.map(({ url }) => url.pathname).join("\n"));
+  const between = page.locator(".station", { has: page.locator(".station-title", { hasText: "payments" }) });
+  assert.equal(await between.locator("tr").count(), 0);
+  await between.locator("button", { hasText: "Show role bindings" }).click();
+  await between.locator("td", { hasText: "editor" }).waitFor();
+  await page.close();
+});
+
+test("a caller with a part of the permissions sees no forms for the others, and the capabilities that they need", async () => {
+  const { page } = await openAs("viewer", accessPath);
+  const shown = (await page.locator("main").textContent()) ?? "";
+  assert.match(shown, /Not allowed: Grant accessNeeds role_bindings\.create/);
+  assert.match(shown, /you need role_bindings\.create and role_bindings\.delete/);
+  assert.equal(await page.locator("button:has-text('Add role binding'), .action").count(), 0);
+  await visit(page, `${accessPath}?add=`);
+  assert.equal(await page.locator("dialog").count(), 0);
+  const limited = await identity(team, "limited");
+  const role = { name: "groups only", capabilities: ["CAP_IAM_GROUPS_LIST"] };
+  const roleUid = text(await owned.ok("iam.RolesService/CreateRole", { parent: team, role }), "uid");
+  await owned.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: team, roleBinding: { identityUid: limited, roleUid } });
+  const other = await opened.open("/console");
+  await opened.pasteToken(other.page, await world.token(limited));
+  // The organization is hidden, so the path starts at the group.
+  await visit(other.page, "/console/payments/-/access");
+  await other.page.locator("text=You cannot check the access of others here").waitFor();
+  assert.match((await other.page.locator("main").textContent()) ?? "", /Needs identity\.list, role_bindings\.list, and roles\.list/);
+  await requireAccessible(other.page, "limited caller");
+  await Promise.all([page.close(), other.page.close()]);
+});
+
+test("a role binding is added by keyboard alone, and a violation is shown at its field", async () => {
+  const { page, problems } = await openAs("owner", `${teamPath}/backend/-/access`);
+  await page.locator("button:has-text('Add role binding')").focus();
+  await page.keyboard.press("Enter");
+  await page.locator("dialog input:focus").waitFor();
+  await page.keyboard.type("team-ad");
+  await page.locator("dialog [role=option]", { hasText: "team-admin" }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("registry.pu");
+  await page.locator("dialog [role=option]", { hasText: "registry.push" }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("dialog").count(), 1, "Escape closes the list of roles first");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  const date = page.locator("dialog input[type=date]");
+  await date.fill("2020-01-01");
+  await page.locator("dialog button[type=submit]").click();
+  await page.locator("dialog .problem", { hasText: "must be in the future" }).waitFor();
+  assert.equal(await date.getAttribute("aria-invalid"), "true");
+  await date.fill("");
+  await page.locator("dialog summary", { hasText: "The same request" }).click();
+  const commands = await page.locator("dialog .command code").allTextContents();
+  assert.match(commands[0] ?? "", new RegExp(`^curl -X POST .*"identityUid":"${admin}".* '${world.url}/iam/v2/roleBindings/${backend}'$`));
+  assert.equal(commands[1], `gantry iam role-bindings create --parent ${backend} --identity-uid ${admin} --role-uid ${builtInRoleUid("registry.pull")}`);
+  await page.locator("dialog button[type=submit]").click();
+  await page.locator("dialog").waitFor({ state: "detached" });
+  await rowsHere(page).filter({ hasText: "registry.pull" }).waitFor();
+  assert.deepEqual(await bindingsAt(backend), [`${admin} ${builtInRoleUid("registry.pull")}`]);
+  // The refused date is the only error that the browser reports.
+  assert.deepEqual(
+    problems.filter((problem) => !/status of 400/.test(problem)),
+    [],
+  );
+  await page.close();
+});
+
+test("a removal shows what the identity loses, asks first, and can be undone", async () => {
+  const { page } = await openAs("owner", accessPath);
+  const before = await bindingsAt(team);
+  const open = page.locator("button[aria-label='Remove editor of release-robot']");
+  await open.click();
+  const dialog = page.locator("dialog");
+  await dialog.locator("strong", { hasText: "capabilities are lost here and below" }).waitFor();
+  const lost = await dialog.locator(".lost code").allTextContents();
+  assert.ok(lost.includes("repo.create") && !lost.includes("repo.list"), "the viewer role in the organization keeps repo.list");
+  await requireAccessible(page, "removal");
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  assert.deepEqual(await bindingsAt(team), before);
+  await open.click();
+  await dialog.locator("button.danger[aria-disabled=false]").click();
+  await page.locator(".banner button:focus", { hasText: "Undo" }).waitFor();
+  assert.deepEqual(
+    await bindingsAt(team),
+    before.filter((each) => !each.startsWith(robot)),
+  );
+  await page.keyboard.press("Enter");
+  await rowsHere(page).filter({ hasText: "release-robot" }).waitFor();
+  assert.deepEqual((await bindingsAt(team)).sort(), before.sort());
+  await page.close();
+});
+
+test("a refused change is explained in its dialog, and nothing is lost", async () => {
+  const { page } = await openAs("owner", accessPath);
+  await page.locator("button:has-text('Add role binding')").click();
+  await page.locator("dialog input").nth(0).fill(robot);
+  await page.locator("dialog input").nth(1).fill("editor");
+  await page.locator("dialog input").nth(1).press("ArrowDown");
+  await page.locator("dialog input").nth(1).press("Enter");
+  await page.locator("dialog button[type=submit]").click();
+  await page.locator("dialog [role=alert]", { hasText: "already" }).waitFor();
+  assert.equal(await page.locator("dialog input").nth(1).inputValue(), "editor");
+  await page.locator("dialog input").nth(0).fill("no such identity");
+  await page.locator("dialog button[type=submit]").click();
+  await page.locator("dialog .problem", { hasText: "Choose an identity" }).waitFor();
+  await page.close();
+});
+
+test("the address of a question shows who has a capability, and through which role binding", async () => {
+  const { page, requests } = await openAs("viewer", `${accessPath}?capability=repo.create`);
+  const answer = page.locator(".answer");
+  await answer.locator("tr", { hasText: "release-robot" }).waitFor();
+  assert.match((await answer.locator("tr", { hasText: "release-robot" }).textContent()) ?? "", /editor at payments/);
+  assert.match((await answer.locator("tr", { hasText: "owner of tests" }).textContent()) ?? "", new RegExp(`owner at ${organizationName}`));
+  assert.equal(await answer.locator("tr", { hasText: "viewer of tests" }).count(), 0);
+  requireOperations(requests);
+  await answer.locator("a", { hasText: "release-robot" }).click();
+  await answer.locator(".verdict.yes").waitFor();
+  await page.locator(".ask .primary:focus").waitFor();
+  await visit(page, `${accessPath}?capability=no.such`);
+  await page.locator("main", { hasText: "unknown capability" }).waitFor();
+  const before = requests.length;
+  await visit(page, `${accessPath}?capability=NO%00&identity=no`);
+  assert.deepEqual(await page.locator(".ask .problem").allTextContents(), [
+    "Choose a capability, such as repo.delete.",
+    "Choose an identity from the list, or paste its uid.",
+  ]);
+  assert.ok(requests.slice(before).every(({ url }) => !url.pathname.startsWith("/gantry/v1/access:explain")));
+  await page.close();
+});
+
+test("an explanation shows each role binding at its group, and a denial offers the change that cures it", async () => {
+  const { page } = await openAs("owner", accessPath);
+  const form = page.locator(".ask");
+  await form.locator("input").nth(0).fill("repo.create");
+  await form.locator("input").nth(1).fill("release-ro");
+  await form.locator("[role=option]", { hasText: "release-robot" }).click();
+  await form.locator("button[type=submit]").click();
+  await page.waitForURL((url) => url.searchParams.get("capability") === "repo.create" && url.searchParams.get("identity") === robot);
+  const answer = page.locator(".answer");
+  await answer.locator(".verdict.yes", { hasText: "release-robot has repo.create in payments" }).waitFor();
+  assert.deepEqual(await answer.locator(".station").allTextContents(), [
+    `${organizationName}OrganizationNo role binding here grants it.`,
+    "paymentsThis groupeditor grants it",
+  ]);
+  await visit(page, `${accessPath}?capability=groups.delete&identity=${encodeURIComponent(robot)}`);
+  await answer.locator(".verdict.no").waitFor();
+  assert.match((await answer.locator(".station").nth(1).textContent()) ?? "", /editor does not include it/);
+  await answer.locator("button:has-text('Add role binding')").click();
+  assert.equal(await page.locator("dialog input").nth(0).inputValue(), "release-robot");
+  await page.close();
+});
+
+test("the page, its answers and its forms pass axe and do not scroll sideways, for each kind of caller, size and theme", async () => {
+  for (const kind of ["owner", "viewer"] as const) {
+    const { page, problems } = await openAs(kind, accessPath);
+    for (const { size, colorScheme } of views) {
+      await page.setViewportSize(size);
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      const where = `${kind}, ${size.width} px, ${colorScheme}`;
+      for (const query of ["", "?capability=repo.create", `?capability=groups.delete&identity=${encodeURIComponent(robot)}`, "?add="]) {
+        await visit(page, accessPath + query);
+        await page
+          .locator(query.includes("capability") ? ".answer" : ".here tbody")
+          .first()
+          .waitFor();
+        await settled(page);
+        await requireAccessible(page, `${query}, ${where}`);
+      }
+      await visit(page, accessPath);
+    }
+    assert.deepEqual(problems, [], kind);
+    await page.close();
+  }
+});
+
+test("names and descriptions of tenants change no label, address or command of the page", async () => {
+  const hostile = `"><img src=x onerror=alert(1)><script>alert(2)</script>'; rm -rf ~ # \u202egpj.exe`;
+  const name = "-- -x 2.0";
+  const claimMatch = { issuer: "https://issuer.example.com", subject: "hostile" };
+  const odd = text(await owned.ok("iam.GroupsService/CreateGroup", { parent: team, group: { name: "-", description: hostile } }), "uid");
+  const identityUid = text(
+    await owned.ok("iam.IdentitiesService/CreateIdentity", { parent: odd, identity: { name, description: hostile, claimMatch } }),
+    "uid",
+  );
+  const role = { name: "..", description: hostile, capabilities: ["CAP_REPO_LIST"] };
+  const roleUid = text(await owned.ok("iam.RolesService/CreateRole", { parent: odd, role }), "uid");
+  await owned.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: odd, roleBinding: { identityUid, roleUid } });
+  const { page, problems } = await openAs("owner", `${teamPath}/${odd.split("/").at(-1)}/-/access?add=`);
+  const pick = page.locator("dialog input").nth(1);
+  await pick.press("ArrowDown");
+  await page.locator("dialog [role=option]", { hasText: "<script>" }).waitFor();
+  await page.locator("dialog [role=option]", { hasText: ".." }).first().click();
+  await page.locator("dialog summary").click();
+  const commands = (await page.locator("dialog .command code").allTextContents()).join("\n");
+  assert.ok(commands.includes(roleUid) && !commands.includes("rm -rf"), commands);
+  await page.keyboard.press("Escape");
+  await page.locator(`button[aria-label='Remove .. of ${name}']`).waitFor();
+  assert.equal(await page.locator("main img, main script, main style, [onerror], [href^=javascript]").count(), 0);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
