@@ -445,6 +445,26 @@ export const limits = {
   layerProblemsMax: 100,
   /** Packages of a layer, and databases: a node_modules folder has 5,000, the largest known image 60,000. */
   layerPackagesMax: 200_000,
+  /**
+   * An image: layers, of which container runtimes mount at most 128, paths of all layers in memory, and the time to read them. Images
+   * with fewer steps are composed in the server itself, which takes 0.2 s; others in a process, bounded in time and memory.
+   */
+  imageLayersMax: 500,
+  imagePathsMax: 4_000_000,
+  imageReadMs: 30 * 60 * 1000,
+  composedAtOnceMax: 50_000,
+  composeMs: 2 * 60 * 1000,
+  composeHeapMb: 512,
+  /** Contents of a layer in the database: packed, and unpacked. Half a million paths, the most of known layers, have 4 MB. */
+  storedContentsBytesMax: 8 * 1024 * 1024,
+  packedContentsBytesMax: 256 * 1024 * 1024,
+  /** Reading of pushed images: interval of checks, lease, retry delays (first and maximum), attempts, images queued again together. */
+  contentsLookMs: 1_000,
+  contentsHoldMs: 60 * 1000,
+  contentsRetryMs: 10_000,
+  contentsRetryMaxMs: 60 * 60 * 1000,
+  contentsTriesMax: 10,
+  contentsRequeuedMax: 1_000,
   /** A text database in memory: dpkg's status with 5,000 packages has 6 MiB. Metadata of one package is smaller. */
   databaseTextBytesMax: 16 * 1024 * 1024,
   packageTextBytesMax: 1024 * 1024,

@@ -15,6 +15,9 @@ interface Options {
 
 const wrongArguments = "subcommand required: verify, collect or inspect. Run gantry help admin registry for details";
 
+/** Returns "1 package", "2 packages". */
+const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 const verifyCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "verify",
@@ -118,10 +121,10 @@ Examples:  gantry admin registry inspect 1.2 --repo first-organization/app
             continue;
           }
           const named = [platform, os?.name ?? ""].filter((each) => each !== "");
-          out.write(`${[digest, ...named].join(" ")}: ${state}, ${packages.length} packages, ${problemCount} problems\n`);
+          out.write(`${[digest, ...named].join(" ")}: ${state}, ${counted(packages.length, "package")}, ${counted(problemCount, "problem")}\n`);
           for (const { purl, path } of packages) out.write(`${purl} ${path}\n`);
           for (const { reason, detail, path, layer } of problems) out.write(`${reason} ${path === "" ? layer : `${path} in ${layer}`} ${detail}\n`);
-          if (problemCount > problems.length) out.write(`and ${problemCount - problems.length} more problems\n`);
+          if (problemCount > problems.length) out.write(`and ${counted(problemCount - problems.length, "more problem")}\n`);
         }
       });
     });

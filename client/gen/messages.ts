@@ -1655,6 +1655,18 @@ export interface ComponentGraphNode {
   file?: File2;
 }
 
+/** Something in an image that was not read. */
+export interface ContentsProblem {
+  /** Why, such as `LAYER_UNREADABLE`, `LAYER_TOO_LARGE`, `DATABASE_UNREADABLE` or `JAR_UNIDENTIFIED`. */
+  reason: string;
+  /** The reason in a few words, such as `ends too early`. */
+  detail: string;
+  /** Digest of the layer; empty for the whole image. */
+  layer: string;
+  /** Path of the file; empty for the whole layer. */
+  path: string;
+}
+
 /** A source that judges the packages of an ecosystem and a release. */
 export interface CoverageSource {
   /** Uid of the feed; empty for a published source of another organization. */
@@ -4039,6 +4051,54 @@ export interface ImageConfigRequest {
 export interface ImageConfigVolume {
 }
 
+/** Operating system, packages and problems found in the layers of an image. */
+export interface ImageContents {
+  /** Its uid: that of its repo, and 16 hex characters that are always the same for the same digest. */
+  uid: string;
+  /** Uid of the repo of the image. */
+  repoUid: string;
+  /** Digest of the image's manifest; of an index, each platform has its own. */
+  digest: string;
+  /** Its platform, such as `linux/amd64`; empty if its configuration names none, or until it is read. */
+  platform: string;
+  /** Whether its layers were read. */
+  state: ImageContentsState;
+  /** Layers and files that were not read, with the reason; 100 at most. */
+  problems: ContentsProblem[];
+  /** How many problems there are in all. */
+  problemCount: number;
+  /** Its operating system; absent if it has no os-release file. */
+  operatingSystem?: OperatingSystem;
+  /** How many packages it has, each version counted once. */
+  packageCount: number;
+  /** Version of the reader. A new version of Gantry with a newer reader reads the image again. */
+  readerVersion: number;
+  /** When it was pushed. */
+  createTime: string;
+  /** When it was last read; when it was pushed, while it waits. */
+  updateTime: string;
+}
+
+/**
+ * Reading state of an image.
+ *
+ * - `IMAGE_CONTENTS_STATE_UNSPECIFIED`: Not given.
+ * - `IMAGE_CONTENTS_STATE_PENDING`: It was pushed and is going to be read.
+ * - `IMAGE_CONTENTS_STATE_INDEXED`: All layers were read: their packages count as the image's.
+ * - `IMAGE_CONTENTS_STATE_PARTIAL`: A part of the layers was not read; `problems` names it. The packages of the
+ * rest count as the image's.
+ * - `IMAGE_CONTENTS_STATE_UNSUPPORTED`: It has no layers of files, such as a chart or a signature, or all are
+ * encrypted.
+ * - `IMAGE_CONTENTS_STATE_FAILED`: No layer could be read; `problems` says why.
+ */
+export type ImageContentsState =
+  | "IMAGE_CONTENTS_STATE_UNSPECIFIED"
+  | "IMAGE_CONTENTS_STATE_PENDING"
+  | "IMAGE_CONTENTS_STATE_INDEXED"
+  | "IMAGE_CONTENTS_STATE_PARTIAL"
+  | "IMAGE_CONTENTS_STATE_UNSUPPORTED"
+  | "IMAGE_CONTENTS_STATE_FAILED";
+
 /** An image in use. */
 export interface ImageInUse {
   /** Uid of its repo. */
@@ -4921,6 +4981,38 @@ export interface ListIdentityProvidersResponse {
   skipped: number;
 }
 
+/** Which contents to list; all when nothing is set. */
+export interface ListImageContentsRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Only those of the image with exactly this digest. */
+  digest?: string | undefined;
+  /** Only those in one of these states. */
+  states?: readonly ImageContentsState[] | undefined;
+  /** Results per page (default: 50, maximum: 200). */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of contents. */
+export interface ListImageContentsResponse {
+  /** The contents of this page. */
+  imageContents: ImageContents[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
 /** Which SBOMs to list; all when nothing is set. */
 export interface ListImageSbomsRequest {
   /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
@@ -5691,6 +5783,16 @@ export interface MineRequest {
 export interface MineResponse {
   /** Names of the capabilities, such as `repo.list`, in the contract's order; empty: none. */
   capabilities: string[];
+}
+
+/** The operating system of an image, from its os-release file. */
+export interface OperatingSystem {
+  /** Its name in lower case, such as `debian`. */
+  id: string;
+  /** Its release, such as `12`; empty if it has none. */
+  version: string;
+  /** Its full name, such as `Debian GNU/Linux 12 (bookworm)`. */
+  name: string;
 }
 
 /**
@@ -7860,6 +7962,18 @@ export interface UndeleteDeletionRequest {
   uid: string;
 }
 
+/** A platform of an image with layers that were not read completely. */
+export interface UnjudgedContents {
+  /** Digest of the platform's manifest. */
+  digest: string;
+  /** Whether its layers wait, or what was read of them. */
+  state: ImageContentsState;
+  /** Layers and files that were not read, with the reason; 10 at most. */
+  problems: ContentsProblem[];
+  /** How many problems there are in all. */
+  problemCount: number;
+}
+
 /** An ecosystem and a release that no source judges, or only a stale one. */
 export interface UnjudgedEcosystem {
   /** The ecosystem, such as `PyPI` or `Debian`. */
@@ -7888,14 +8002,17 @@ export interface UnjudgedImage {
   reason: UnjudgedReason;
   /** Packages that no source covers in it. */
   ecosystems: UnjudgedEcosystem[];
+  /** Its platforms with layers that were not read completely. */
+  contents: UnjudgedContents[];
 }
 
 /**
  * Why an image is not judged, or not completely.
  *
  * - `UNJUDGED_REASON_UNSPECIFIED`: Not given.
- * - `UNJUDGED_REASON_NOT_READ`: Nothing is known of its packages: no SBOM of it was read.
- * - `UNJUDGED_REASON_NO_PACKAGES`: Its SBOM names no packages.
+ * - `UNJUDGED_REASON_NOT_READ`: Its layers were not read, or only in part, and no SBOM of it was read. `contents`
+ * says why.
+ * - `UNJUDGED_REASON_NO_PACKAGES`: Its layers and its SBOM have no packages that Gantry knows.
  * - `UNJUDGED_REASON_ECOSYSTEMS`: It has packages that no source judges.
  */
 export type UnjudgedReason =

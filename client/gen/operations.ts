@@ -138,6 +138,7 @@ export const operations = {
   advisoryFeedFilesReadCsaf: { name: "gantry.feeds.v1.FeedFilesService/ReadCsaf", verb: "GET", path: "/.well-known/csaf/{path=**}", givesFile: true },
   advisoryFeedFilesReadCsafAggregator: { name: "gantry.feeds.v1.FeedFilesService/ReadCsafAggregator", verb: "GET", path: "/.well-known/csaf-aggregator/{path=**}", givesFile: true },
   registryAffectedImagesList: { name: "gantry.images.v1.AffectedImagesService/ListAffectedImages", verb: "GET", path: "/gantry/v1/affectedImages", items: "affectedImages", reply: "ListAffectedImagesResponse", parent: true },
+  registryImageContentsList: { name: "gantry.images.v1.ImageContentsService/ListImageContents", verb: "GET", path: "/gantry/v1/imageContents", items: "imageContents", reply: "ListImageContentsResponse", parent: true },
   registryImageSbomsList: { name: "gantry.images.v1.ImageSbomsService/ListImageSboms", verb: "GET", path: "/gantry/v1/imageSboms", items: "imageSboms", reply: "ListImageSbomsResponse", parent: true },
   iamMembershipsAccept: { name: "gantry.memberships.v1.MembershipsService/AcceptMembership", verb: "POST", path: "/gantry/v1/memberships/{group=**}:accept", body: "*", writes: true, reply: "Membership" },
   iamMembershipsDecline: { name: "gantry.memberships.v1.MembershipsService/DeclineMembership", verb: "POST", path: "/gantry/v1/memberships/{group=**}:decline", body: "*", writes: true, reply: "Membership" },

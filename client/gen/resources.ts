@@ -145,6 +145,7 @@ import type {
   IdentityV1,
   ImageConfig,
   ImageConfigRequest,
+  ImageContents,
   ImageSbom,
   ImmutableTagRule,
   ListAccountAssociationsRequest,
@@ -189,6 +190,8 @@ import type {
   ListIdentitiesResponse,
   ListIdentityProvidersRequest,
   ListIdentityProvidersResponse,
+  ListImageContentsRequest,
+  ListImageContentsResponse,
   ListImageSbomsRequest,
   ListImageSbomsResponse,
   ListImmutableTagRulesRequest,
@@ -2968,6 +2971,30 @@ export class RegistryAffectedImagesApi {
   }
 }
 
+/** Contents of images. The server reads the layers of each image shortly after its push, without an SBOM. */
+export class RegistryImageContentsApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * List the contents of images in the repos visible to the caller: one entry for each image, and for each platform
+   * of an index. Images that were not read, or only in part, are included.
+   *
+   * Needs `repo.list`, `manifest.metadata.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const imageContents of gantry.registry.imageContents.list()) console.log(imageContents.uid);
+   * ```
+   */
+  list(request: ListImageContentsRequest = {}, options?: ListOptions): List<ImageContents, ListImageContentsResponse> {
+    return this.#client.list(operations.registryImageContentsList, request, options);
+  }
+}
+
 /** SBOMs of images. Pushes bring them; the server reads them shortly after. */
 export class RegistryImageSbomsApi {
   readonly #client: TypedClient;
@@ -3614,6 +3641,8 @@ export class RegistryApi {
    * advisories change.
    */
   readonly affectedImages: RegistryAffectedImagesApi;
+  /** Contents of images. The server reads the layers of each image shortly after its push, without an SBOM. */
+  readonly imageContents: RegistryImageContentsApi;
   /** SBOMs of images. Pushes bring them; the server reads them shortly after. */
   readonly imageSboms: RegistryImageSbomsApi;
   /** Immutable tags of repos and groups. */
@@ -3663,6 +3692,7 @@ export class RegistryApi {
     this.overlayBindings = new RegistryOverlayBindingsApi(client);
     this.overlays = new RegistryOverlaysApi(client);
     this.affectedImages = new RegistryAffectedImagesApi(client);
+    this.imageContents = new RegistryImageContentsApi(client);
     this.imageSboms = new RegistryImageSbomsApi(client);
     this.immutableTagRules = new RegistryImmutableTagRulesApi(client);
     this.inUse = new RegistryInUseApi(client);

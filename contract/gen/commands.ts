@@ -139,6 +139,7 @@ export const commands: readonly (readonly [domain: string, resource: string, ver
   ["advisory","feed-files","read-csaf","gantry.feeds.v1.FeedFilesService/ReadCsaf","Get the files of this server's CSAF provider"],
   ["advisory","feed-files","read-csaf-aggregator","gantry.feeds.v1.FeedFilesService/ReadCsafAggregator","Get the files of this server's CSAF aggregator"],
   ["registry","affected-images","list","gantry.images.v1.AffectedImagesService/ListAffectedImages","List the images that are or were affected by advisories, in the groups visible to the caller"],
+  ["registry","image-contents","list","gantry.images.v1.ImageContentsService/ListImageContents","List the contents of images in the repos visible to the caller"],
   ["registry","image-sboms","list","gantry.images.v1.ImageSbomsService/ListImageSboms","List the pushed SBOMs of images in the repos visible to the caller, including unreadable ones"],
   ["iam","memberships","accept","gantry.memberships.v1.MembershipsService/AcceptMembership","Accept membership in an organization"],
   ["iam","memberships","decline","gantry.memberships.v1.MembershipsService/DeclineMembership","Decline membership in an organization"],

@@ -478,13 +478,17 @@ export type MessageName =
   | "gantry.feeds.v1.ReadSecdbRequest"
   | "gantry.feeds.v1.ReadVexRepositoryRequest"
   | "gantry.images.v1.AffectedImage"
+  | "gantry.images.v1.ImageContents"
   | "gantry.images.v1.ImageSbom"
   | "gantry.images.v1.ImagesAffected"
   | "gantry.images.v1.ImagesSuppressed"
   | "gantry.images.v1.ListAffectedImagesRequest"
   | "gantry.images.v1.ListAffectedImagesResponse"
+  | "gantry.images.v1.ListImageContentsRequest"
+  | "gantry.images.v1.ListImageContentsResponse"
   | "gantry.images.v1.ListImageSbomsRequest"
   | "gantry.images.v1.ListImageSbomsResponse"
+  | "gantry.images.v1.OperatingSystem"
   | "gantry.images.v1.Suppression"
   | "gantry.images.v1.ToldImage"
   | "gantry.lists.v1.GroupFilter"
@@ -585,6 +589,7 @@ export type MessageName =
   | "gantry.vulnerabilities.v1.AdvisoryCoverage"
   | "gantry.vulnerabilities.v1.AuthoredAdvisory"
   | "gantry.vulnerabilities.v1.AuthoredAdvisoryEvent"
+  | "gantry.vulnerabilities.v1.ContentsProblem"
   | "gantry.vulnerabilities.v1.CoverageSource"
   | "gantry.vulnerabilities.v1.CoverageStatement"
   | "gantry.vulnerabilities.v1.CreateAuthoredAdvisoryEventRequest"
@@ -599,6 +604,7 @@ export type MessageName =
   | "gantry.vulnerabilities.v1.ListAuthoredAdvisoriesResponse"
   | "gantry.vulnerabilities.v1.ListAuthoredAdvisoryEventsRequest"
   | "gantry.vulnerabilities.v1.ListAuthoredAdvisoryEventsResponse"
+  | "gantry.vulnerabilities.v1.UnjudgedContents"
   | "gantry.vulnerabilities.v1.UnjudgedEcosystem"
   | "gantry.vulnerabilities.v1.UnjudgedImage"
   | "gantry.vulnerabilities.v1.UpdateAuthoredAdvisoryEventRequest"
@@ -668,6 +674,7 @@ export const contractFacts: ContractData = JSON.parse(`{"enums":[
 {"name":"gantry.feeds.v1.FeedHoldReason","values":[["FEED_HOLD_REASON_UNSPECIFIED",0],["FEED_HOLD_REASON_EMPTY",1],["FEED_HOLD_REASON_UNREADABLE",2],["FEED_HOLD_REASON_SHRUNK",3],["FEED_HOLD_REASON_OLDER",4]]},
 {"name":"gantry.images.v1.AffectedImageState","values":[["AFFECTED_IMAGE_STATE_UNSPECIFIED",0],["AFFECTED_IMAGE_STATE_AFFECTED",1],["AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION",2],["AFFECTED_IMAGE_STATE_RESOLVED",3],["AFFECTED_IMAGE_STATE_SUPPRESSED",4]]},
 {"name":"gantry.vulnerabilities.v1.UnjudgedReason","values":[["UNJUDGED_REASON_UNSPECIFIED",0],["UNJUDGED_REASON_NOT_READ",1],["UNJUDGED_REASON_NO_PACKAGES",2],["UNJUDGED_REASON_ECOSYSTEMS",3]]},
+{"name":"gantry.vulnerabilities.v1.ImageContentsState","values":[["IMAGE_CONTENTS_STATE_UNSPECIFIED",0],["IMAGE_CONTENTS_STATE_PENDING",1],["IMAGE_CONTENTS_STATE_INDEXED",2],["IMAGE_CONTENTS_STATE_PARTIAL",3],["IMAGE_CONTENTS_STATE_UNSUPPORTED",4],["IMAGE_CONTENTS_STATE_FAILED",5]]},
 {"name":"gantry.images.v1.ImageSbomState","values":[["IMAGE_SBOM_STATE_UNSPECIFIED",0],["IMAGE_SBOM_STATE_WAITING",1],["IMAGE_SBOM_STATE_READ",2],["IMAGE_SBOM_STATE_UNREADABLE",3]]},
 {"name":"gantry.memberships.v1.MembershipState","values":[["MEMBERSHIP_STATE_UNSPECIFIED",0],["MEMBERSHIP_STATE_PENDING",1],["MEMBERSHIP_STATE_ACCEPTED",2],["MEMBERSHIP_STATE_DECLINED",3]]},
 {"name":"gantry.sessions.v1.Kind","values":[["KIND_UNSPECIFIED",0],["KIND_LOOPBACK",1],["KIND_DEVICE",2],["KIND_HEADLESS",3],["KIND_AUTHORIZATION_CODE",4]]},
@@ -1239,7 +1246,13 @@ export const contractFacts: ContractData = JSON.parse(`{"enums":[
 {"name":"gantry.images.v1.ListAffectedImagesRequest","short":"ListAffectedImagesRequest","fields":[{"name":"uidp","json":"uidp","number":1,"kind":"message","message":"chainguard.platform.common.UIDPFilter"},{"name":"advisory_ids","json":"advisoryIds","number":2,"shape":"list","maxLength":1000,"filter":{"column":"","comparison":"own","unless":"","indexed":false}},{"name":"packages","json":"packages","number":3,"shape":"list","maxLength":1000,"filter":{"column":"package_name","comparison":"equal","unless":"","indexed":false}},{"name":"page_size","json":"pageSize","number":4,"kind":"int32"},{"name":"page_token","json":"pageToken","number":5,"maxLength":4096},{"name":"order_by","json":"orderBy","number":6,"maxLength":255},{"name":"skip","json":"skip","number":7,"kind":"int32"}]},
 {"name":"gantry.images.v1.ListAffectedImagesResponse","short":"ListAffectedImagesResponse","fields":[{"name":"affected_images","json":"affectedImages","number":1,"shape":"list","kind":"message","message":"gantry.images.v1.AffectedImage"},{"name":"next_page_token","json":"nextPageToken","number":2},{"name":"total_count","json":"totalCount","number":3,"kind":"int64","presence":true},{"name":"skipped","json":"skipped","number":4,"kind":"int32"},{"name":"coverage","json":"coverage","number":5,"kind":"message","message":"gantry.vulnerabilities.v1.CoverageStatement"}]},
 {"name":"gantry.vulnerabilities.v1.CoverageStatement","short":"CoverageStatement","fields":[{"name":"image_count","json":"imageCount","number":1,"kind":"int32"},{"name":"unjudged_image_count","json":"unjudgedImageCount","number":2,"kind":"int32"},{"name":"ecosystems","json":"ecosystems","number":3,"shape":"list","kind":"message","message":"gantry.vulnerabilities.v1.UnjudgedEcosystem"},{"name":"further_ecosystem_count","json":"furtherEcosystemCount","number":4,"kind":"int32"},{"name":"images","json":"images","number":5,"shape":"list","kind":"message","message":"gantry.vulnerabilities.v1.UnjudgedImage"}]},
-{"name":"gantry.vulnerabilities.v1.UnjudgedImage","short":"UnjudgedImage","fields":[{"name":"group_uid","json":"groupUid","number":1,"uid":true},{"name":"repo","json":"repo","number":2},{"name":"repo_uid","json":"repoUid","number":3,"uid":true},{"name":"digest","json":"digest","number":4},{"name":"tags","json":"tags","number":5,"shape":"list"},{"name":"architectures","json":"architectures","number":6,"shape":"list"},{"name":"reason","json":"reason","number":7,"kind":"enum","enum":"gantry.vulnerabilities.v1.UnjudgedReason"},{"name":"ecosystems","json":"ecosystems","number":8,"shape":"list","kind":"message","message":"gantry.vulnerabilities.v1.UnjudgedEcosystem"}]},
+{"name":"gantry.vulnerabilities.v1.UnjudgedImage","short":"UnjudgedImage","fields":[{"name":"group_uid","json":"groupUid","number":1,"uid":true},{"name":"repo","json":"repo","number":2},{"name":"repo_uid","json":"repoUid","number":3,"uid":true},{"name":"digest","json":"digest","number":4},{"name":"tags","json":"tags","number":5,"shape":"list"},{"name":"architectures","json":"architectures","number":6,"shape":"list"},{"name":"reason","json":"reason","number":7,"kind":"enum","enum":"gantry.vulnerabilities.v1.UnjudgedReason"},{"name":"ecosystems","json":"ecosystems","number":8,"shape":"list","kind":"message","message":"gantry.vulnerabilities.v1.UnjudgedEcosystem"},{"name":"contents","json":"contents","number":9,"shape":"list","kind":"message","message":"gantry.vulnerabilities.v1.UnjudgedContents"}]},
+{"name":"gantry.vulnerabilities.v1.UnjudgedContents","short":"UnjudgedContents","fields":[{"name":"digest","json":"digest","number":1},{"name":"state","json":"state","number":2,"kind":"enum","enum":"gantry.vulnerabilities.v1.ImageContentsState"},{"name":"problems","json":"problems","number":3,"shape":"list","kind":"message","message":"gantry.vulnerabilities.v1.ContentsProblem"},{"name":"problem_count","json":"problemCount","number":4,"kind":"int32"}]},
+{"name":"gantry.vulnerabilities.v1.ContentsProblem","short":"ContentsProblem","fields":[{"name":"reason","json":"reason","number":1},{"name":"detail","json":"detail","number":2},{"name":"layer","json":"layer","number":3},{"name":"path","json":"path","number":4}]},
+{"name":"gantry.images.v1.OperatingSystem","short":"OperatingSystem","fields":[{"name":"id","json":"id","number":1},{"name":"version","json":"version","number":2},{"name":"name","json":"name","number":3}]},
+{"name":"gantry.images.v1.ImageContents","short":"ImageContents","resource":{"unique":[],"deletedWithParent":false,"counted":false,"deletedForGood":false},"fields":[{"name":"uid","json":"uid","number":1,"outputOnly":true,"scope":true,"sortable":true,"uid":true},{"name":"repo_uid","json":"repoUid","number":2,"outputOnly":true,"uid":true},{"name":"digest","json":"digest","number":3,"outputOnly":true,"sortable":true},{"name":"platform","json":"platform","number":4,"outputOnly":true},{"name":"state","json":"state","number":5,"kind":"enum","outputOnly":true,"sortable":true,"enum":"gantry.vulnerabilities.v1.ImageContentsState"},{"name":"problems","json":"problems","number":6,"shape":"list","kind":"message","outputOnly":true,"message":"gantry.vulnerabilities.v1.ContentsProblem"},{"name":"problem_count","json":"problemCount","number":7,"kind":"int32","outputOnly":true},{"name":"operating_system","json":"operatingSystem","number":8,"kind":"message","outputOnly":true,"message":"gantry.images.v1.OperatingSystem"},{"name":"package_count","json":"packageCount","number":9,"kind":"int32","outputOnly":true},{"name":"reader_version","json":"readerVersion","number":10,"kind":"int32","outputOnly":true},{"name":"create_time","json":"createTime","number":11,"kind":"timestamp","outputOnly":true,"sortable":true,"orderAliases":["created_at"]},{"name":"update_time","json":"updateTime","number":12,"kind":"timestamp","outputOnly":true,"sortable":true,"orderAliases":["updated_at"]}]},
+{"name":"gantry.images.v1.ListImageContentsRequest","short":"ListImageContentsRequest","fields":[{"name":"uidp","json":"uidp","number":1,"kind":"message","message":"chainguard.platform.common.UIDPFilter"},{"name":"digest","json":"digest","number":2,"maxLength":255,"filter":{"column":"digest","comparison":"equal","unless":"","indexed":false}},{"name":"states","json":"states","number":3,"shape":"list","kind":"enum","filter":{"column":"state","comparison":"equal","unless":"","indexed":false},"enum":"gantry.vulnerabilities.v1.ImageContentsState"},{"name":"page_size","json":"pageSize","number":4,"kind":"int32"},{"name":"page_token","json":"pageToken","number":5,"maxLength":4096},{"name":"order_by","json":"orderBy","number":6,"maxLength":255},{"name":"skip","json":"skip","number":7,"kind":"int32"}]},
+{"name":"gantry.images.v1.ListImageContentsResponse","short":"ListImageContentsResponse","fields":[{"name":"image_contents","json":"imageContents","number":1,"shape":"list","kind":"message","message":"gantry.images.v1.ImageContents"},{"name":"next_page_token","json":"nextPageToken","number":2},{"name":"total_count","json":"totalCount","number":3,"kind":"int64","presence":true},{"name":"skipped","json":"skipped","number":4,"kind":"int32"}]},
 {"name":"gantry.images.v1.ImageSbom","short":"ImageSbom","resource":{"unique":[],"deletedWithParent":false,"counted":false,"deletedForGood":false},"fields":[{"name":"uid","json":"uid","number":1,"outputOnly":true,"scope":true,"sortable":true,"uid":true},{"name":"repo_uid","json":"repoUid","number":2,"outputOnly":true,"uid":true},{"name":"digest","json":"digest","number":3,"outputOnly":true,"sortable":true},{"name":"manifest_digest","json":"manifestDigest","number":4,"outputOnly":true},{"name":"document_digest","json":"documentDigest","number":5,"outputOnly":true},{"name":"state","json":"state","number":6,"kind":"enum","outputOnly":true,"enum":"gantry.images.v1.ImageSbomState"},{"name":"format","json":"format","number":7,"outputOnly":true},{"name":"problem","json":"problem","number":8,"outputOnly":true},{"name":"package_count","json":"packageCount","number":9,"kind":"int32","outputOnly":true},{"name":"unnamed_count","json":"unnamedCount","number":10,"kind":"int32","outputOnly":true},{"name":"create_time","json":"createTime","number":11,"kind":"timestamp","outputOnly":true,"sortable":true,"orderAliases":["created_at"]},{"name":"update_time","json":"updateTime","number":12,"kind":"timestamp","outputOnly":true,"sortable":true,"orderAliases":["updated_at"]}]},
 {"name":"gantry.images.v1.ListImageSbomsRequest","short":"ListImageSbomsRequest","fields":[{"name":"uidp","json":"uidp","number":1,"kind":"message","message":"chainguard.platform.common.UIDPFilter"},{"name":"digest","json":"digest","number":2,"maxLength":255,"filter":{"column":"digest","comparison":"equal","unless":"","indexed":false}},{"name":"page_size","json":"pageSize","number":3,"kind":"int32"},{"name":"page_token","json":"pageToken","number":4,"maxLength":4096},{"name":"order_by","json":"orderBy","number":5,"maxLength":255},{"name":"skip","json":"skip","number":6,"kind":"int32"}]},
 {"name":"gantry.images.v1.ListImageSbomsResponse","short":"ListImageSbomsResponse","fields":[{"name":"image_sboms","json":"imageSboms","number":1,"shape":"list","kind":"message","message":"gantry.images.v1.ImageSbom"},{"name":"next_page_token","json":"nextPageToken","number":2},{"name":"total_count","json":"totalCount","number":3,"kind":"int64","presence":true},{"name":"skipped","json":"skipped","number":4,"kind":"int32"}]},
@@ -1840,6 +1853,10 @@ export const contractFacts: ContractData = JSON.parse(`{"enums":[
 "gantry.images.v1.ToldImage",
 "gantry.images.v1.ListAffectedImagesRequest",
 "gantry.images.v1.ListAffectedImagesResponse",
+"gantry.images.v1.OperatingSystem",
+"gantry.images.v1.ImageContents",
+"gantry.images.v1.ListImageContentsRequest",
+"gantry.images.v1.ListImageContentsResponse",
 "gantry.images.v1.ImageSbom",
 "gantry.images.v1.ListImageSbomsRequest",
 "gantry.images.v1.ListImageSbomsResponse",
@@ -1942,6 +1959,7 @@ export const contractFacts: ContractData = JSON.parse(`{"enums":[
 "gantry.vulnerabilities.v1.CoverageSource",
 "gantry.vulnerabilities.v1.UnjudgedEcosystem",
 "gantry.vulnerabilities.v1.UnjudgedImage",
+"gantry.vulnerabilities.v1.UnjudgedContents",
 "gantry.vulnerabilities.v1.CoverageStatement",
 "gantry.vulnerabilities.v1.ListAdvisoryCoverageRequest",
 "gantry.vulnerabilities.v1.ListAdvisoryCoverageResponse",
@@ -1958,7 +1976,8 @@ export const contractFacts: ContractData = JSON.parse(`{"enums":[
 "gantry.vulnerabilities.v1.ListAuthoredAdvisoryEventsResponse",
 "gantry.vulnerabilities.v1.CreateAuthoredAdvisoryEventRequest",
 "gantry.vulnerabilities.v1.UpdateAuthoredAdvisoryEventRequest",
-"gantry.vulnerabilities.v1.DeleteAuthoredAdvisoryEventRequest"],
+"gantry.vulnerabilities.v1.DeleteAuthoredAdvisoryEventRequest",
+"gantry.vulnerabilities.v1.ContentsProblem"],
 "methods":[
 {"name":"chainguard.platform.advisory.v2.SecurityAdvisoryService/ListDocuments","service":"chainguard.platform.advisory.v2.SecurityAdvisoryService","rpc":"ListDocuments","domain":"advisory","http":[{"verb":"GET","template":"/advisory/v2/documents","body":""}],"capabilities":["advisories.list"],"open":true,"groupFilter":"uidp","defaultOrder":"id","input":"chainguard.platform.advisory.v2.ListDocumentsRequest","output":"chainguard.platform.advisory.v2.ListDocumentsResponse"},
 {"name":"chainguard.platform.advisory.v2.SecurityAdvisoryService/ListVulnerabilityMetadata","service":"chainguard.platform.advisory.v2.SecurityAdvisoryService","rpc":"ListVulnerabilityMetadata","domain":"advisory","http":[{"verb":"GET","template":"/advisory/v2/metadata","body":""}],"capabilities":["advisories.list"],"open":true,"groupFilter":"uidp","defaultOrder":"id","input":"chainguard.platform.advisory.v2.ListVulnerabilityMetadataRequest","output":"chainguard.platform.advisory.v2.ListVulnerabilityMetadataResponse"},
@@ -2097,6 +2116,7 @@ export const contractFacts: ContractData = JSON.parse(`{"enums":[
 {"name":"gantry.feeds.v1.FeedFilesService/ReadCsaf","service":"gantry.feeds.v1.FeedFilesService","rpc":"ReadCsaf","domain":"gantry","version":"","http":[{"verb":"GET","template":"/.well-known/csaf/{path=**}","body":""}],"givesFile":true,"capabilities":["advisories.list"],"unscoped":true,"basic":true,"input":"gantry.feeds.v1.ReadCsafRequest","output":"gantry.feeds.v1.FeedFile"},
 {"name":"gantry.feeds.v1.FeedFilesService/ReadCsafAggregator","service":"gantry.feeds.v1.FeedFilesService","rpc":"ReadCsafAggregator","domain":"gantry","version":"","http":[{"verb":"GET","template":"/.well-known/csaf-aggregator/{path=**}","body":""}],"givesFile":true,"capabilities":["advisories.list"],"unscoped":true,"basic":true,"input":"gantry.feeds.v1.ReadCsafAggregatorRequest","output":"gantry.feeds.v1.FeedFile"},
 {"name":"gantry.images.v1.AffectedImagesService/ListAffectedImages","service":"gantry.images.v1.AffectedImagesService","rpc":"ListAffectedImages","domain":"gantry","version":"","http":[{"verb":"GET","template":"/gantry/v1/affectedImages","body":""}],"capabilities":["apk.list","repo.list","manifest.metadata.list","tag.list"],"unscoped":true,"input":"gantry.images.v1.ListAffectedImagesRequest","output":"gantry.images.v1.ListAffectedImagesResponse"},
+{"name":"gantry.images.v1.ImageContentsService/ListImageContents","service":"gantry.images.v1.ImageContentsService","rpc":"ListImageContents","domain":"gantry","version":"","http":[{"verb":"GET","template":"/gantry/v1/imageContents","body":""}],"capabilities":["repo.list","manifest.metadata.list"],"unscoped":true,"input":"gantry.images.v1.ListImageContentsRequest","output":"gantry.images.v1.ListImageContentsResponse"},
 {"name":"gantry.images.v1.ImageSbomsService/ListImageSboms","service":"gantry.images.v1.ImageSbomsService","rpc":"ListImageSboms","domain":"gantry","version":"","http":[{"verb":"GET","template":"/gantry/v1/imageSboms","body":""}],"capabilities":["repo.list","sboms.list"],"unscoped":true,"input":"gantry.images.v1.ListImageSbomsRequest","output":"gantry.images.v1.ListImageSbomsResponse"},
 {"name":"gantry.memberships.v1.MembershipsService/AcceptMembership","service":"gantry.memberships.v1.MembershipsService","rpc":"AcceptMembership","domain":"gantry","version":"","http":[{"verb":"POST","template":"/gantry/v1/memberships/{group=**}:accept","body":"*"}],"unscoped":true,"personal":true,"event":{"type":"dev.gantry.memberships.membership.accepted.v1","extensions":["group"],"audience":"customer","subject":["identityUid"],"group":"self","groupFrom":["organizationUid"]},"writes":true,"input":"gantry.memberships.v1.AcceptMembershipRequest","output":"gantry.memberships.v1.Membership"},
 {"name":"gantry.memberships.v1.MembershipsService/DeclineMembership","service":"gantry.memberships.v1.MembershipsService","rpc":"DeclineMembership","domain":"gantry","version":"","http":[{"verb":"POST","template":"/gantry/v1/memberships/{group=**}:decline","body":"*"}],"unscoped":true,"personal":true,"event":{"type":"dev.gantry.memberships.membership.declined.v1","extensions":[],"audience":"internal","subject":["identityUid"],"group":"parent"},"writes":true,"input":"gantry.memberships.v1.DeclineMembershipRequest","output":"gantry.memberships.v1.Membership"},

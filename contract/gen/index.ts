@@ -50,6 +50,7 @@ import { file_gantry_events_v1_events } from "./gantry/events/v1/events_pb.js";
 import { file_gantry_feeds_v1_feeds } from "./gantry/feeds/v1/feeds_pb.js";
 import { file_gantry_feeds_v1_scanners } from "./gantry/feeds/v1/scanners_pb.js";
 import { file_gantry_images_v1_affected_images } from "./gantry/images/v1/affected_images_pb.js";
+import { file_gantry_images_v1_image_contents } from "./gantry/images/v1/image_contents_pb.js";
 import { file_gantry_images_v1_image_sboms } from "./gantry/images/v1/image_sboms_pb.js";
 import { file_gantry_lists_v1_lists } from "./gantry/lists/v1/lists_pb.js";
 import { file_gantry_memberships_v1_memberships } from "./gantry/memberships/v1/memberships_pb.js";
@@ -67,6 +68,7 @@ import { file_gantry_scim_v1_scim } from "./gantry/scim/v1/scim_pb.js";
 import { file_gantry_sessions_v1_sessions } from "./gantry/sessions/v1/sessions_pb.js";
 import { file_gantry_vulnerabilities_v1_advisory_coverage } from "./gantry/vulnerabilities/v1/advisory_coverage_pb.js";
 import { file_gantry_vulnerabilities_v1_authored_advisories } from "./gantry/vulnerabilities/v1/authored_advisories_pb.js";
+import { file_gantry_vulnerabilities_v1_contents } from "./gantry/vulnerabilities/v1/contents_pb.js";
 
 export const files = [
   file_chainguard_capabilities_capabilities,
@@ -119,6 +121,7 @@ export const files = [
   file_gantry_feeds_v1_feeds,
   file_gantry_feeds_v1_scanners,
   file_gantry_images_v1_affected_images,
+  file_gantry_images_v1_image_contents,
   file_gantry_images_v1_image_sboms,
   file_gantry_lists_v1_lists,
   file_gantry_memberships_v1_memberships,
@@ -136,4 +139,5 @@ export const files = [
   file_gantry_sessions_v1_sessions,
   file_gantry_vulnerabilities_v1_advisory_coverage,
   file_gantry_vulnerabilities_v1_authored_advisories,
+  file_gantry_vulnerabilities_v1_contents,
 ];

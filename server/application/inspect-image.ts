@@ -2,7 +2,7 @@
 
 import { Fault } from "#base/fault.ts";
 import { isObject, type Json, objectList, part, text } from "#base/json.ts";
-import { type ImageContents, openLayerReader, readImage } from "#registry/contents";
+import { type FindLayer, type ImageContents, openLayerReader, readImage } from "#registry/contents";
 import type { RegistryCall } from "#registry/collection";
 import type { Application } from "./application.ts";
 import { operatorRegistryCalls } from "./operator-calls.ts";
@@ -54,6 +54,10 @@ export async function* inspectImage({ serve, services }: Application, options: I
       throw thrown;
     }
   };
+  const findLayer: FindLayer = async (digest) => {
+    const pieces = await openLayer(digest);
+    return pieces && read(pieces);
+  };
   // Indexes that list each other's images many times would multiply the work.
   const seen = new Set<string>();
   const inspect = async function* (reference: string, platform: string): AsyncGenerator<InspectedImage> {
@@ -62,7 +66,7 @@ export async function* inspectImage({ serve, services }: Application, options: I
     seen.add(digest);
     const parsed = JSON.parse(content) as Json;
     if (!isObject(parsed) || !Array.isArray(parsed.manifests)) {
-      yield { digest, platform, contents: await readImage(content, openLayer, read) };
+      yield { digest, platform, contents: await readImage(content, findLayer) };
       return;
     }
     for (const listed of objectList(parsed, "manifests")) {

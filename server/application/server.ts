@@ -39,6 +39,7 @@ import { watchCertificate } from "./certificate.ts";
 import type { DatabaseAddresses } from "./database.ts";
 import { makeFirstOrganization } from "./first-organization.ts";
 import { findImportGroup } from "./named-group.ts";
+import { type ImageIndexing, openImageIndexing } from "./image-indexing.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
 import { connectionsFor, descriptorProblem, watchClock, watchMachine } from "./machine.ts";
@@ -86,6 +87,8 @@ export interface Server {
   readonly feeds: Schedule | undefined;
   /** Reads pushed SBOMs in the background. */
   readonly sboms: SbomReaders;
+  /** Reads the layers of pushed images in the background. */
+  readonly contents: ImageIndexing;
   /** Reloads the certificate. Resolves once it is loaded or refused. */
   reload(): Promise<void>;
   /** Metrics of this process only. */
@@ -264,6 +267,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     if (metrics && leads) watchRows(metrics, { store, clock: services.clock, feeds: feeds?.feeds ?? [], feedStaleMs: services.feedStaleMs });
     const patternReport = leads ? authn.startPatternReport() : undefined;
     const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: !runsByItself });
+    const contents = openImageIndexing({ services, byHand: !runsByItself });
     void feeds?.turn();
     return {
       application,
@@ -274,6 +278,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       delivery,
       auditTargets: targets,
       sboms,
+      contents,
       reload: async () => certificate?.renew(),
       readMetrics: async () => (await metrics?.readDocument()) ?? [],
       async close() {
@@ -291,6 +296,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
           feeds?.stop(),
           archives?.close(),
           sboms.stop(),
+          contents.stop(),
           tagEnds?.stop(),
           tagRetention?.stop(),
           untagged?.stop(),

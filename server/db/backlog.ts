@@ -57,6 +57,8 @@ export interface RegistryBacklog {
   /** Pushed documents to process. */
   readonly sboms: number;
   readonly reports: number;
+  /** Images whose layers are to be read. */
+  readonly images: number;
 }
 
 const registryBacklog = columns<RegistryBacklog>({
@@ -65,6 +67,7 @@ const registryBacklog = columns<RegistryBacklog>({
   removals: expression("(select count(*) from (select from blob_removals limit $1) as found)", number),
   sboms: expression("(select count(*) from (select from image_sboms where state = 'IMAGE_SBOM_STATE_WAITING' limit $1) as found)", number),
   reports: expression("(select count(*) from (select from pushed_reports limit $1) as found)", number),
+  images: expression("(select count(*) from (select from image_contents where due_time is not null limit $1) as found)", number),
 });
 
 export const findRegistryBacklog = (rows: Read): Promise<RegistryBacklog | undefined> =>

@@ -33,6 +33,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   feed_schedules: rowsComeAndChange,
   feeds: rowsComeAndChange,
   headless_sessions: rowsComeAndGo,
+  layer_contents: rowsComeAndChange,
   library_artifacts: rowsComeAndChange,
   library_versions: rowsComeAndChange,
   manifest_blobs: rowsComeAndGo,

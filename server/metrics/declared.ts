@@ -364,8 +364,8 @@ export const declared = {
   },
   gantry_documents_waiting: {
     kind: "gauge",
-    help: "Pushed SBOMs and reports in the indexing queue. 10,000 means 10,000 or more.",
-    labels: { kind: ["sbom", "report"] },
+    help: "Pushed SBOMs, reports and images in the indexing queue. 10,000 means 10,000 or more.",
+    labels: { kind: ["sbom", "report", "image"] },
     of: "database",
   },
   gantry_maintenance_runs_total: {

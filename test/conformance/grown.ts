@@ -5,6 +5,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { matchImages } from "#advisories/feeds";
 import { type FeedRecord, insertSboms, openFeed } from "#advisories/store";
+import { insertManifest } from "#registry/store";
 import { registerPerson } from "../../server/application/person.ts";
 import { beginSession, newSessionId } from "../../server/iam/signin/session.ts";
 import { advisory, eventAt, writeTestFacts, writeTestRecords } from "../story/records.ts";
@@ -136,6 +137,17 @@ const grownSbom = async (world: World, place: string): Promise<JsonObject> => {
   return firstRow(await world.ok("gantry.images.v1.ImageSbomsService/ListImageSboms", { digest }), "imageSboms");
 };
 
+/** Stores a manifest, as a push does, with an image that waits to be read. */
+const grownContents = async (world: World, place: string): Promise<JsonObject> => {
+  const repo = await world.ok("registry.ReposService/CreateRepo", { parent: place, repo: { name: `grown-${++made}` } });
+  const digest = `sha256:${String(made).padStart(64, "0")}`;
+  const { store, clock } = world.server.application.services;
+  const mediaType = "application/vnd.oci.image.manifest.v1+json";
+  const rest = { content: "{}", sizeBytes: 2, artifactType: "", subject: "", annotations: undefined, blobs: [], children: [] };
+  await store.write((rows) => insertManifest(rows, text(repo, "uid"), { sha256: digest, sha512: `sha512:${made}`, mediaType, ...rest }, undefined, clock()));
+  return firstRow(await world.ok("gantry.images.v1.ImageContentsService/ListImageContents", { digest }), "imageContents");
+};
+
 /** Creates a source with its first import. */
 const grownFeed = async (world: World, place: string): Promise<JsonObject> => {
   const source = `grown-${++made}`;
@@ -228,6 +240,7 @@ export const grown: Readonly<Record<string, (world: World, place: string) => Pro
   "gantry.deletions.v1.Deletion": grownDeletion,
   "gantry.feeds.v1.Feed": grownFeed,
   "gantry.images.v1.AffectedImage": grownAffectedImage,
+  "gantry.images.v1.ImageContents": grownContents,
   "gantry.images.v1.ImageSbom": grownSbom,
   "gantry.sessions.v1.Session": grownSession,
   "gantry.vulnerabilities.v1.AdvisoryCoverage": grownCoverage,

@@ -62,6 +62,7 @@ const nobodys: Readonly<Record<string, string>> = {
   headless_sessions: "of whoever stands at a terminal",
   identity_metadata: "a person's",
   known_exploits: "an import's, beside the records of everybody or of its group",
+  layer_contents: "of each repo that has the layer, as its blob",
   library_artifacts: "of records that an import brought, for everybody",
   library_versions: "of records that an import brought, for everybody",
   package_origins: "of records that an import brought, for everybody",

@@ -14,6 +14,7 @@ import { csafDocument } from "../csaf-documents.ts";
 import { pushChart } from "../charts.ts";
 import { configType, openRegistry } from "../registry.ts";
 import { descriptorOf, ociManifest, openPusher } from "../pusher.ts";
+import { tarOf } from "../../server/registry/contents/tar.fixture.ts";
 import { finishPullCounts } from "../../server/registry/resources/distribution/pull-records.ts";
 import { groupMessage, type Stage } from "../conformance/stage.ts";
 import { runImport } from "../story/import.ts";
@@ -68,6 +69,12 @@ const lifecycle: JsonObject = {
     { releaseCycle: "1.0", releaseDate: "2024-01-01", eol: "2025-03-01", latest: "1.0.4" },
   ],
 };
+
+/** Layers name packages of their own: `lantern` and `harbour` are in the SBOM and the imports. */
+const layerFiles = [
+  { name: "etc/os-release", content: 'ID=alpine\nVERSION_ID=3.20.3\nPRETTY_NAME="Alpine Linux v3.20"\n' },
+  { name: "lib/apk/db/installed", content: "P:musl\nV:1.2.5-r0\nA:x86_64\n\n" },
+];
 
 const imageConfig = {
   architecture: "amd64",
@@ -142,9 +149,10 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
   const repo = await newRepoCalled("filled");
   const pusher = openPusher(world, repo, stage.owner, "filled");
   const config = await pusher.blob(JSON.stringify(imageConfig), configType);
-  const layer = await pusher.blob("a layer", "application/vnd.oci.image.layer.v1.tar");
+  const layer = await pusher.blob(tarOf(layerFiles), "application/vnd.oci.image.layer.v1.tar");
   const image = await pusher.manifest({ schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: [descriptorOf(layer)] }, ociManifest);
   await pusher.artifact([await pusher.blob(JSON.stringify(bom), "application/vnd.cyclonedx+json")], { subject: image });
+  await world.server.contents.turn();
   await world.server.sboms.turn();
   const ofImage: JsonObject = { repoId: repo, digest: image.digest };
   const charts = await newRepoCalled("charts");

@@ -72,7 +72,7 @@ test("the packages of an image come from its layers, without those that a later 
   assert.equal(code, 0, stderr);
   assert.equal(
     stdout,
-    `${digest} Debian GNU/Linux 12 (bookworm): INDEXED, 1 packages, 0 problems
+    `${digest} Debian GNU/Linux 12 (bookworm): INDEXED, 1 package, 0 problems
 pkg:deb/debian/bash@5.2.15-2?arch=amd64&distro=debian-12 var/lib/dpkg/status
 `,
   );
@@ -109,8 +109,8 @@ test("an image of which something was not read is shown as such, for each image 
   assert.equal(code, 1, stderr);
   const heads = stdout.split("\n").filter((line) => line.startsWith("sha256:"));
   assert.deepEqual(heads, [
-    `${good.digest} linux/amd64: INDEXED, 1 packages, 0 problems`,
-    `${bad.digest} linux/arm64/v8: FAILED, 0 packages, 1 problems`,
+    `${good.digest} linux/amd64: INDEXED, 1 package, 0 problems`,
+    `${bad.digest} linux/arm64/v8: FAILED, 0 packages, 1 problem`,
     `${signature.digest}: UNSUPPORTED, 0 packages, 0 problems`,
   ]);
   assert.match(stdout, /LAYER_UNREADABLE sha256:[0-9a-f]{64} ends too early/);
@@ -129,7 +129,7 @@ test("indexes that list an image many times have it read once", async () => {
   assert.equal(code, 0, stderr);
   assert.deepEqual(
     stdout.split("\n").filter((line) => line.startsWith("sha256:")),
-    [`${image.digest}: INDEXED, 1 packages, 0 problems`],
+    [`${image.digest}: INDEXED, 1 package, 0 problems`],
   );
 });
 

@@ -33,6 +33,7 @@ export type { Finding, FixState, ReportSeverity } from "./reports/findings.ts";
 export type { ReportImport, ReportImportSummary } from "./reports/import-reports.ts";
 export { unpackFindings, unpackRawReport } from "./reports/stored-report.ts";
 export type { OpenDocument } from "./sbom/document-queue.ts";
+export { type PackagesOfPurls, packagesOfPurls } from "./sbom/packages-of-purls.ts";
 export { openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
 export { openShownCharts, type ShownCharts } from "./charts/shown-charts.ts";
 export { openShownSboms, type ShownSbom, type ShownSboms } from "./sbom/shown-sboms.ts";

@@ -11,6 +11,7 @@ import { type Cause, type Services, toldEvent } from "#kernel";
 import { record } from "#outbox";
 import {
   addOrganizationToMatch,
+  type CoveredImage,
   countImagesOf,
   type AffectedImageDraft,
   affectedImageUid,
@@ -212,7 +213,23 @@ interface ImagePackage {
   readonly version: string;
   readonly tags: Set<string>;
   readonly architectures: Set<string>;
+  isFromLayers: boolean;
 }
+
+const unqualified = (name: string): string => name.split("?", 1)[0] ?? "";
+
+/**
+ * Leaves out what an SBOM names and the layers show: the names of the same package may differ in the distribution or the source package
+ * that the author of the SBOM knew.
+ */
+const withoutRepeated = (packages: readonly ImagePackage[]): ImagePackage[] => {
+  const keyOf = ({ image, identity, name, version }: ImagePackage): string => JSON.stringify([image.owner, image.repo, identity, unqualified(name), version]);
+  const shown = new Map<string, Set<string>>();
+  for (const each of packages) {
+    if (each.isFromLayers) shown.set(keyOf(each), (shown.get(keyOf(each)) ?? new Set()).union(each.architectures));
+  }
+  return packages.filter((each) => each.isFromLayers || !each.architectures.isSubsetOf(shown.get(keyOf(each)) ?? new Set()));
+};
 
 /** Groups by digest: an image may have several tags and architectures. */
 const packagesOf = (images: readonly TaggedImage[], affecting: ReadonlyMap<string, Affecting[]>): ImagePackage[] => {
@@ -223,13 +240,14 @@ const packagesOf = (images: readonly TaggedImage[], affecting: ReadonlyMap<strin
     for (const [name, version] of versions.flatMap(([each, some]) => [some].flat().map((one): [string, string] => [each, one]))) {
       if (!affecting.has(versionKey(image.owner, name, version))) continue;
       const key = JSON.stringify([image.owner, image.repo, identity, name, version]);
-      const known = found.get(key) ?? { image, identity, name, version, tags: new Set<string>(), architectures: new Set<string>() };
+      const known = found.get(key) ?? { image, identity, name, version, tags: new Set<string>(), architectures: new Set<string>(), isFromLayers: false };
       found.set(key, known);
+      known.isFromLayers ||= image.fromLayers;
       known.tags.add(image.tag);
       known.architectures.add(image.architecture);
     }
   }
-  return [...found.values()];
+  return withoutRepeated([...found.values()]);
 };
 
 const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<string, Affecting[]>): AffectedImageDraft[] => {
@@ -340,6 +358,14 @@ const matchHeld = async (
   for (const some of slicesOf([...before.keys()])) await endAffectedImages(rows, some, nowMs);
 };
 
+/** An image has the packages of its layers and of all its SBOMs. An SBOM says what could not be read in the layers. */
+const coveredImageOf = (sources: readonly CoveredImage[]): CoveredImage[] =>
+  sources.slice(0, 1).map((image) => ({
+    ...image,
+    ecosystems: boundedEcosystems([...new Set(sources.flatMap(({ ecosystems }) => ecosystems))].sort()),
+    partlyRead: sources.every(({ partlyRead }) => partlyRead),
+  }));
+
 /** `given` includes repositories without images. */
 const writeEcosystems = async (rows: Write, given: readonly ImageRepo[], sized: readonly SizedRepo[], held: ReadonlyMap<string, Held>): Promise<void> => {
   const ecosystems = new Map([...held].map(([label, { installed }]) => [label, ecosystemKey(imageEcosystemOf(installed))]));
@@ -350,12 +376,10 @@ const writeEcosystems = async (rows: Write, given: readonly ImageRepo[], sized: 
     [],
   );
   for (const chunk of chunksOf(sized)) {
-    const images = await findImageEcosystems(rows, chunk, ecosystems);
-    await writeImageCoverage(
-      rows,
-      chunk,
-      images.map((image) => ({ ...image, ecosystems: boundedEcosystems(image.ecosystems) })),
+    const images = Map.groupBy(await findImageEcosystems(rows, chunk, ecosystems), ({ owner, repo, tag, architecture }) =>
+      JSON.stringify([owner, repo, tag, architecture]),
     );
+    await writeImageCoverage(rows, chunk, [...images.values()].flatMap(coveredImageOf));
   }
 };
 

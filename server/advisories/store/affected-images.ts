@@ -4,6 +4,7 @@
 import { hash } from "node:crypto";
 import { columns, expression, flag, number, periodRetention, type Read, type Retention, type RowOf, text, textList, type Write } from "#db";
 import { columnOf, stepRows } from "./feed-rows.ts";
+import { knownContentsText } from "./image-contents.ts";
 import { imagesText, packageVersionsText } from "./image-packages.ts";
 
 // Unique among locks (lock.ts); combined with the organization.
@@ -48,6 +49,8 @@ export const findImageRoots = async (rows: Read): Promise<string[]> => {
     `select ${imageRoot.list} from (
        select distinct left(owner, 40) as root from image_packages where owner <> ''
        union select distinct left(uid, 40) from image_sboms
+       union select uid from groups where length(uid) = 40 and exists (
+         select from image_contents where left(image_contents.uid, 40) = groups.uid and state in ${knownContentsText})
        union select root from access_versions where exists (
          select from affected_images where left(uid, 40) = access_versions.root)) as organization
      where exists (select from groups where uid = root) order by root`,
@@ -95,6 +98,7 @@ const taggedImage = columns({
   /** The group's repo and the tag's digest; empty if absent. */
   repoUid: expression("coalesce(repo.uid, '')", text),
   digest: expression("coalesce(tag.digest, '')", text),
+  fromLayers: expression("image.from_layers", flag),
   /** JSON: versions by name. */
   packages: expression("held.packages", text),
 });

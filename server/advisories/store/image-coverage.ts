@@ -3,7 +3,7 @@
 
 import { EVERYWHERE } from "#base/uid.ts";
 import type { ImageRepo } from "./affected-images.ts";
-import { columns, expression, number, type Read, type RowOf, text, textList, type Write } from "#db";
+import { columns, expression, flag, number, type Read, type RowOf, text, textList, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 import { imagesText } from "./image-packages.ts";
 
@@ -23,9 +23,11 @@ const coveredImage = columns({
   identity: expression("coalesce(nullif(tag.digest, ''), image.digest)", text),
   /** "Debian:12", "PyPI". */
   ecosystems: expression("held.ecosystems", textList),
+  /** Its packages are from layers of which a part was not read. */
+  partlyRead: expression("not image.is_complete", flag),
 });
 
-/** Returns the images of these repos. `ecosystems` maps package labels to ecosystems. */
+/** Returns the images of these repos, each SBOM and the layers separately. `ecosystems` maps package labels to ecosystems. */
 export const findImageEcosystems = (rows: Read, repos: readonly ImageRepo[], ecosystems: ReadonlyMap<string, string>): Promise<CoveredImage[]> =>
   coveredImage.find(
     rows,
@@ -60,15 +62,16 @@ export const writeImageCoverage = async (rows: Write, repos: readonly ImageRepo[
   );
   if (images.length === 0) return;
   await rows.query(
-    `insert into image_coverage as held (owner, repo, tag, architecture, short_repo, repo_uid, digest, identity, ecosystems)
-     select distinct on (owner, repo, tag, architecture) owner, repo, tag, architecture, short_repo, repo_uid, digest, identity, ecosystems::jsonb
-     from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
-       as given(owner, repo, tag, architecture, short_repo, repo_uid, digest, identity, ecosystems)
+    `insert into image_coverage as held (owner, repo, tag, architecture, short_repo, repo_uid, digest, identity, ecosystems, partly_read)
+     select distinct on (owner, repo, tag, architecture) owner, repo, tag, architecture, short_repo, repo_uid, digest, identity, ecosystems::jsonb,
+       partly_read = 'true'
+     from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
+       as given(owner, repo, tag, architecture, short_repo, repo_uid, digest, identity, ecosystems, partly_read)
      order by owner, repo, tag, architecture, ecosystems
      on conflict (owner, repo, tag, architecture) do update set short_repo = excluded.short_repo, repo_uid = excluded.repo_uid,
-       digest = excluded.digest, identity = excluded.identity, ecosystems = excluded.ecosystems
-     where (held.repo_uid, held.digest, held.identity, held.ecosystems)
-       is distinct from (excluded.repo_uid, excluded.digest, excluded.identity, excluded.ecosystems)`,
+       digest = excluded.digest, identity = excluded.identity, ecosystems = excluded.ecosystems, partly_read = excluded.partly_read
+     where (held.repo_uid, held.digest, held.identity, held.ecosystems, held.partly_read)
+       is distinct from (excluded.repo_uid, excluded.digest, excluded.identity, excluded.ecosystems, excluded.partly_read)`,
     [
       ...values,
       columnOf(images, ({ shortRepo }) => shortRepo),
@@ -76,6 +79,7 @@ export const writeImageCoverage = async (rows: Write, repos: readonly ImageRepo[
       columnOf(images, ({ digest }) => digest),
       columnOf(images, ({ identity }) => identity),
       columnOf(images, ({ ecosystems }) => JSON.stringify(ecosystems)),
+      columnOf(images, ({ partlyRead }) => String(partlyRead)),
     ],
   );
 };
@@ -160,6 +164,7 @@ export interface UnjudgedImage {
   readonly architectures: readonly string[];
   /** Of the requested ones. */
   readonly ecosystems: readonly string[];
+  readonly partlyRead: boolean;
 }
 
 const unjudgedColumns = {
@@ -170,6 +175,7 @@ const unjudgedColumns = {
   tags: expression("found.tags", textList),
   architectures: expression("found.architectures", textList),
   ecosystems: expression("found.ecosystems", textList),
+  partlyRead: expression("found.partly_read", flag),
 };
 
 const unjudgedImage = columns<UnjudgedImage>(unjudgedColumns);
@@ -178,20 +184,23 @@ const unjudgedImage = columns<UnjudgedImage>(unjudgedColumns);
 const gapsText = "(select owner, array_agg(key) as keys from unnest($4::text[], $5::text[]) as given(owner, key) group by owner) as gap";
 
 // An image without packages is not evaluated.
-const isUnjudged = "(image.ecosystems = '[]' or coalesce(image.ecosystems ?| gap.keys, false))";
+const isUnjudged = "(image.ecosystems = '[]' or image.partly_read or coalesce(image.ecosystems ?| gap.keys, false))";
 
 export type GroupGaps = readonly { readonly owner: string; readonly key: string }[];
 
 const gapParams = (gaps: GroupGaps): [string[], string[]] => [columnOf(gaps, ({ owner }) => owner), columnOf(gaps, ({ key }) => key)];
 
-/** Returns images that have packages of these ecosystems, or no packages. The index is ordered by repo, so no more repos are read than needed. */
+/**
+ * Returns images that have packages of these ecosystems, no packages, or layers that were not read. The index is ordered by repo, so no
+ * more repos are read than needed.
+ */
 export const findImagesWith = (rows: Read, places: readonly CoveragePlace[], gaps: GroupGaps, limit: number): Promise<UnjudgedImage[]> =>
   unjudgedImage.find(
     rows,
     `select ${unjudgedImage.list} from ${placesText} cross join lateral (
        select image.owner, image.repo, image.identity, max(image.repo_uid) as repo_uid, max(image.digest) as digest,
          jsonb_agg(distinct image.tag) as tags, jsonb_agg(distinct image.architecture) filter (where image.architecture <> '') as architectures,
-         jsonb_agg(distinct named.key) filter (where named.key is not null) as ecosystems
+         jsonb_agg(distinct named.key) filter (where named.key is not null) as ecosystems, bool_or(image.partly_read) as partly_read
        from image_coverage as image left join ${gapsText} on gap.owner = image.owner
        left join lateral unnest(gap.keys) as named(key) on image.ecosystems ? named.key
        where image.owner >= place.low and image.owner < place.high and ${isUnjudged}
@@ -205,7 +214,7 @@ export type KnownImages = RowOf<typeof knownImages>;
 
 const knownImages = columns({
   known: expression("coalesce(sum(counted.known), 0)", number),
-  /** With packages of the requested ecosystems, or without packages. */
+  /** With packages of the requested ecosystems, without packages, or partly read. */
   unjudged: expression("coalesce(sum(counted.unjudged), 0)", number),
 });
 
@@ -239,7 +248,8 @@ export const findUnreadImages = async (rows: Read, places: readonly CoveragePlac
        offset 0) as repo
      cross join lateral (
        select left(repo.uid, -17) as owner, repo.name as repo, repo.uid as repo_uid, tag.digest, jsonb_agg(distinct tag.name) as tags,
-         jsonb_agg(distinct manifest.architecture) filter (where manifest.architecture <> '') as architectures, null::jsonb as ecosystems
+         jsonb_agg(distinct manifest.architecture) filter (where manifest.architecture <> '') as architectures, null::jsonb as ecosystems,
+         false as partly_read
        from (select name, digest from tags where left(uid, -17) = repo.uid and digest <> '' offset 0) as tag
        left join (select index_digest, architecture from manifests where repo_uid = repo.uid and architecture <> 'unknown' offset 0) as manifest
          on manifest.index_digest = tag.digest
@@ -259,6 +269,7 @@ const imageEcosystem = columns({
   repo: expression("image.repo", text),
   tag: expression("image.tag", text),
   ecosystems: expression("image.ecosystems", textList),
+  partlyRead: expression("image.partly_read", flag),
 });
 
 export type TagEcosystems = RowOf<typeof imageEcosystem>;
@@ -275,6 +286,7 @@ const digestEcosystem = columns({
   repoUid: expression("image.repo_uid", text),
   digest: expression("image.digest", text),
   ecosystems: expression("image.ecosystems", textList),
+  partlyRead: expression("image.partly_read", flag),
 });
 
 export type DigestEcosystems = RowOf<typeof digestEcosystem>;

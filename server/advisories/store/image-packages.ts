@@ -1,9 +1,10 @@
 // Table image_packages: packages of images, from imports. Rows that a source no longer publishes are soft-deleted. SBOMs pushed for a
-// tag's digest take precedence (image_sboms).
+// tag's digest (image_sboms) take precedence, and so do packages in the layers of its image if all were read (image_contents).
 
 import { columns, type Read, text, type Write } from "#db";
 import { noCounts, ownerGroup } from "./feed-counts.ts";
 import { columnOf, type FindAsserted, lastByKey, recordDigestOf, type Refreshed, refreshStatistics, uidSegmentOf, writtenCounts } from "./feed-rows.ts";
+import { knownContentsText } from "./image-contents.ts";
 import type { ImagePackagesRecord, RecordTarget, WriteCounts } from "./records.ts";
 
 /** {"name": "version"}, or {"name": ["version", "version"]} if several are installed. */
@@ -17,25 +18,34 @@ const packagesJson = ({ packages }: ImagePackagesRecord): string => {
 };
 
 /**
- * Returns SQL of a `from` item: each tagged image with its packages.
+ * Returns SQL of a `from` item: each tagged image with its packages. An image with layers and SBOMs has a row for each of them.
+ * `from_layers` tells them apart; `is_complete` is false for layers of which a part was not read.
  * @param condition on image.owner, image.repo, image.short_repo and image.tag
  */
 export const imagesText = (condition: string): string => `(
   with pushed as (
-    select image.*, coalesce(manifest.architecture, '') as architecture, tag.digest, sbom.packages
+    select image.*, coalesce(manifest.architecture, '') as architecture, tag.digest, sbom.packages, false as from_layers, true as is_complete
     from image_sboms as sbom
     join repos as repo on repo.uid = sbom.repo_uid
     join tags as tag on left(tag.uid, -17) = repo.uid
     left join manifests as manifest on manifest.repo_uid = repo.uid and manifest.index_digest = tag.digest
     cross join lateral (select left(repo.uid, -17) as owner, repo.name as repo, repo.name as short_repo, tag.name as tag) as image
     where sbom.state = 'IMAGE_SBOM_STATE_READ' and (sbom.digest = tag.digest or sbom.digest = manifest.digest) and ${condition}
+    union all
+    select image.*, coalesce(manifest.architecture, '') as architecture, tag.digest, contents.packages, true, contents.state = 'IMAGE_CONTENTS_STATE_INDEXED'
+    from repos as repo
+    join tags as tag on left(tag.uid, -17) = repo.uid
+    left join manifests as manifest on manifest.repo_uid = repo.uid and manifest.index_digest = tag.digest
+    join image_contents as contents on contents.repo_uid = repo.uid and contents.digest = coalesce(manifest.digest, tag.digest)
+    cross join lateral (select left(repo.uid, -17) as owner, repo.name as repo, repo.name as short_repo, tag.name as tag) as image
+    where contents.state in ${knownContentsText} and ${condition}
   )
-  select owner, repo, short_repo, tag, architecture, digest, packages from pushed
+  select owner, repo, short_repo, tag, architecture, digest, packages, from_layers, is_complete from pushed
   union all
-  select owner, repo, short_repo, tag, architecture, digest, packages from image_packages as image
+  select owner, repo, short_repo, tag, architecture, digest, packages, false, true from image_packages as image
   where delete_time is null and ${condition} and not exists (
     select from pushed where pushed.owner = image.owner and pushed.repo in (image.repo, image.short_repo) and pushed.tag = image.tag
-      and pushed.architecture in (image.architecture, ''))
+      and pushed.architecture in (image.architecture, '') and (not from_layers or (is_complete and packages <> '{}')))
 )`;
 
 export const packageVersionsText = `lateral jsonb_each(image.packages) as package(name, versions)

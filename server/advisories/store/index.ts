@@ -99,6 +99,7 @@ export {
   withdrawImages,
   writeImages,
 } from "./image-packages.ts";
+export * from "./image-contents.ts";
 export * from "./image-sboms.ts";
 export * from "./package-origins.ts";
 export { openReader, placesAt, publicReader, type Reader, type Visibility } from "./visibility.ts";

@@ -55,7 +55,7 @@ export const pathPackage = (type: PackageType, path: string, version: string): F
 /** Returns what is wrong with its texts; undefined if nothing is. */
 export const problemOfPackage = ({ namespace, name, version, architecture, origin, originVersion }: FoundPackage): string | undefined => {
   const texts = [namespace, name, version, architecture, origin, originVersion];
-  if (texts.some(hasControl)) return "has control characters in its name or version";
+  if (texts.some((text) => hasControl(text) || !text.isWellFormed())) return "has control characters in its name or version";
   if (name === "" || version === "") return "has no name or no version";
   if (name.length > limits.feedNameLengthMax || namespace.length > limits.feedNameLengthMax) return "has a name that is too long";
   return version.length > limits.versionLengthMax || architecture.length > 64 ? "has a version that is too long" : undefined;

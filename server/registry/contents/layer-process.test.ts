@@ -8,6 +8,7 @@ import { test } from "node:test";
 import { gzipSync } from "node:zlib";
 import { openLayerReader } from "./layer-process.ts";
 import { readImage } from "./read-image.ts";
+import type { LayerContents } from "./read-layer.ts";
 import { inPieces, tarOf } from "./tar.fixture.ts";
 
 const layer = tarOf([
@@ -61,7 +62,7 @@ test("an image without layers of files is UNSUPPORTED; a layer that is encrypted
     JSON.stringify({ schemaVersion: 2, layers: mediaTypes.map((mediaType, index) => ({ mediaType, digest: `sha256:${index}` })) });
   const read = openLayerReader({ memoryBytesMax });
   const files = "application/vnd.oci.image.layer.v1.tar+gzip";
-  const open = async (digest: string) => (digest === "sha256:9" ? undefined : inPieces(layer));
+  const find = (): Promise<LayerContents> => read(inPieces(layer));
   for (const [mediaTypes, expected] of [
     [["application/vnd.cncf.helm.chart.content.v1.tar+gzip"], "UNSUPPORTED 0"],
     [["application/vnd.dev.cosign.simplesigning.v1+json"], "UNSUPPORTED 0"],
@@ -70,9 +71,9 @@ test("an image without layers of files is UNSUPPORTED; a layer that is encrypted
     [[files, "application/vnd.oci.image.layer.v1.tar+encrypted"], "PARTIAL 1"],
     [["application/vnd.docker.image.rootfs.diff.tar.gzip"], "PARTIAL 1"],
   ] as const) {
-    const { state, packages } = await readImage(manifestOf(...mediaTypes), open, read);
+    const { state, packages } = await readImage(manifestOf(...mediaTypes), find);
     assert.equal(`${state} ${packages.length}`, expected, String(mediaTypes));
   }
-  const { state, problems } = await readImage(manifestOf(files), async () => undefined, read);
+  const { state, problems } = await readImage(manifestOf(files), async () => undefined);
   assert.deepEqual([state, problems], ["FAILED", [{ reason: "LAYER_MISSING", detail: "is not stored", path: "", layer: "sha256:0" }]]);
 });

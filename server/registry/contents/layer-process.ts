@@ -3,14 +3,15 @@
 
 import { fork } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { constants, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 import { limits } from "#base/limits.ts";
 import { emptyContents, type LayerContents } from "./read-layer.ts";
 
-export type LayerReading = (pieces: AsyncIterable<Uint8Array>) => Promise<LayerContents>;
+/** Throws the reason of `signal`. */
+export type LayerReading = (pieces: AsyncIterable<Uint8Array>, signal?: AbortSignal) => Promise<LayerContents>;
 
 export interface LayerReaderOptions {
   readonly script?: URL;
@@ -21,6 +22,15 @@ export interface LayerReaderOptions {
 const isContents = (message: unknown): message is LayerContents =>
   typeof message === "object" && message !== null && "databases" in message && "paths" in message && message.paths instanceof Float64Array;
 
+/** Requests come first. */
+const yieldProcessor = (pid: number): void => {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // The process has ended, or the system does not permit it.
+  }
+};
+
 /** Returns a reader of layers. It throws the errors of `pieces`; what is wrong with the layer is in its contents. */
 export const openLayerReader =
   ({
@@ -28,7 +38,8 @@ export const openLayerReader =
     longestMs = limits.layerReadMs,
     memoryBytesMax = limits.layerMemoryBytesMax,
   }: LayerReaderOptions = {}): LayerReading =>
-  async (pieces) => {
+  async (pieces, signal) => {
+    signal?.throwIfAborted();
     const folder = await mkdtemp(join(tmpdir(), "gantry-layers-"));
     const child = fork(fileURLToPath(script), [String(memoryBytesMax)], {
       execArgv: [
@@ -42,8 +53,11 @@ export const openLayerReader =
       serialization: "advanced",
       stdio: ["pipe", "ignore", "ignore", "ipc"],
     });
+    if (child.pid !== undefined) yieldProcessor(child.pid);
     const ended = Promise.withResolvers<LayerContents>();
     const closed = Promise.withResolvers<void>();
+    const abort = (): void => ended.reject(signal?.reason);
+    signal?.addEventListener("abort", abort);
     const timer = setTimeout(() => {
       ended.resolve(emptyContents("LAYER_TOO_SLOW", `takes more than ${longestMs / 1000} s to read`));
       child.kill("SIGKILL");
@@ -80,6 +94,8 @@ export const openLayerReader =
       return contents;
     } finally {
       clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
+      feeding.abort();
       child.kill("SIGKILL");
       await rm(folder, { recursive: true, force: true });
     }

@@ -11,6 +11,11 @@ export type ProblemReason =
   /** A bound on bytes, entries, packages, time or memory. */
   | "LAYER_TOO_LARGE"
   | "LAYER_TOO_SLOW"
+  /** A bound on all layers together. */
+  | "IMAGE_TOO_LARGE"
+  | "IMAGE_TOO_SLOW"
+  /** Reading it failed again and again. */
+  | "IMAGE_UNREADABLE"
   /** A path with "..". */
   | "PATH_OUTSIDE"
   | "FILE_TOO_LARGE"

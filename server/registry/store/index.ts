@@ -3,6 +3,7 @@
 export * from "./blob-places.ts";
 export * from "./blobs.ts";
 export * from "./immutable-tag-rules.ts";
+export * from "./layer-contents.ts";
 export * from "./lifecycles.ts";
 export * from "./manifests.ts";
 export * from "./pending-repos.ts";

@@ -66,7 +66,7 @@ export const feeds: readonly Mutant[] = [
   {
     attack: 306,
     file: "server/advisories/store/image-coverage.ts",
-    find: "(image.ecosystems = '[]' or coalesce(image.ecosystems ?| gap.keys, false))",
+    find: "(image.ecosystems = '[]' or image.partly_read or coalesce(image.ecosystems ?| gap.keys, false))",
     replace: "coalesce(image.ecosystems ?| gap.keys, false)",
   },
   { attack: 307, file: coverage, find: "if (!feed.public && !covers(feed.group, group)) continue;", replace: "" },

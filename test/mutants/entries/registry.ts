@@ -134,7 +134,12 @@ export const registry: readonly Mutant[] = [
   },
   { attack: 349, file: `${contents}/tar.ts`, find: "if (++extensionsInRow > limits.layerExtensionsMax) throw", replace: "if (false) throw" },
   { attack: 349, file: `${contents}/tar.ts`, find: "if (stated !== unsigned && stated !== signed) throw", replace: "if (false) throw" },
-  { attack: 349, file: `${contents}/found-package.ts`, find: "if (texts.some(hasControl)) return", replace: "if (false) return" },
+  {
+    attack: 349,
+    file: `${contents}/found-package.ts`,
+    find: "if (texts.some((text) => hasControl(text) || !text.isWellFormed())) return",
+    replace: "if (false) return",
+  },
   { attack: 350, file: `${contents}/databases/jar.ts`, find: "if (depth >= limits.jarDepthMax) {", replace: "if (false) {" },
   {
     attack: 350,
@@ -151,4 +156,29 @@ export const registry: readonly Mutant[] = [
     replace: "for (let magic = await reader.exactly(4); magic !== undefined; magic = undefined) {",
   },
   { attack: 352, file: `${contents}/compose.ts`, find: 'problemCount > 0 ? "PARTIAL" : "INDEXED"', replace: '"INDEXED"' },
+  {
+    attack: 353,
+    file: "server/advisories/store/image-coverage.ts",
+    find: "image.ecosystems = '[]' or image.partly_read or",
+    replace: "image.ecosystems = '[]' or",
+  },
+  {
+    attack: 353,
+    file: "server/advisories/feeds/match-images.ts",
+    find: "each.isFromLayers || !each.architectures.isSubsetOf(shown.get(keyOf(each)) ?? new Set())",
+    replace: "!each.isFromLayers",
+  },
+  { attack: 354, file: "server/application/image-indexing.ts", find: "if (due.tries > limits.contentsTriesMax)", replace: "if (false)" },
+  {
+    attack: 354,
+    file: "server/advisories/store/image-contents.ts",
+    find: "order by coalesce(array_position($2::text[], root), 0), root limit 1",
+    replace: "order by $2::text[] is null, root limit 1",
+  },
+  {
+    attack: 355,
+    file: "server/application/image-indexing.ts",
+    find: "const blob = await findRepoBlob(store.read, repo, digest);",
+    replace: 'const blob = (await findRepoBlob(store.read, repo, digest)) ?? { sha256: digest, key: "" };',
+  },
 ];

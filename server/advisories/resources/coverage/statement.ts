@@ -5,10 +5,12 @@ import { type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { covers, parentOf } from "#base/uid.ts";
 import { type CoverageOf, type CoverageState, type Ecosystem, ecosystemKey, ecosystemOfKey, readCoverage } from "#advisories/feeds";
+import type { Read } from "#db";
 import type { ReadContext } from "#kernel";
 import {
   type CoveragePlace,
   countKnownImages,
+  findContentsBehind,
   findDigestEcosystems,
   findGroupEcosystems,
   findImagesWith,
@@ -16,6 +18,7 @@ import {
   findUnreadImages,
   placeBelow,
   placeOnly,
+  type TaggedContents,
   type UnjudgedImage,
 } from "#advisories/store";
 
@@ -69,7 +72,22 @@ const unjudgedOf = (coverageOf: CoverageOf, group: string, keys: Iterable<string
     return state === "MATCHED" ? [] : [ecosystemMessage(ecosystem, state)];
   });
 
-const imageMessage = ({ owner, repo, repoUid, digest, tags, architectures }: UnjudgedImage, reason: string, ecosystems: readonly JsonObject[]): JsonObject => ({
+/** Whether the layers of this platform belong to the image, and were not read completely. */
+const isGap = ({ architectures }: UnjudgedImage, { state, architectures: own }: TaggedContents): boolean =>
+  state !== "IMAGE_CONTENTS_STATE_INDEXED" && (architectures.length === 0 || own.length === 0 || own.some((each) => architectures.includes(each)));
+
+const contentsMessage = ({ digest, state, problems, problemCount }: TaggedContents): JsonObject => ({
+  digest,
+  state,
+  ...(problemCount === 0 ? {} : { problems, problemCount }),
+});
+
+const imageMessage = (
+  { owner, repo, repoUid, digest, tags, architectures }: UnjudgedImage,
+  reason: string,
+  ecosystems: readonly JsonObject[],
+  contents: readonly TaggedContents[],
+): JsonObject => ({
   groupUid: owner,
   repo,
   ...(repoUid === "" ? {} : { repoUid }),
@@ -78,7 +96,14 @@ const imageMessage = ({ owner, repo, repoUid, digest, tags, architectures }: Unj
   ...(architectures.length === 0 ? {} : { architectures: [...architectures] }),
   reason: `UNJUDGED_REASON_${reason}`,
   ...(ecosystems.length === 0 ? {} : { ecosystems: [...ecosystems] }),
+  ...(contents.length === 0 ? {} : { contents: contents.map(contentsMessage) }),
 });
+
+const findGaps = async (rows: Read, images: readonly UnjudgedImage[]): Promise<(image: UnjudgedImage) => readonly TaggedContents[]> => {
+  const found = images.length === 0 ? [] : await findContentsBehind(rows, images);
+  const byImage = Map.groupBy(found, ({ repoUid, tagDigest }) => `${repoUid} ${tagDigest}`);
+  return (image) => (byImage.get(`${image.repoUid} ${image.digest}`) ?? []).filter((contents) => isGap(image, contents)).slice(0, limits.unjudgedShownMax);
+};
 
 /** Returns the coverage of a list of affected images. */
 export const coverageStatement = async (context: CoverageContext, places: readonly CoveragePlace[]): Promise<JsonObject> => {
@@ -91,13 +116,15 @@ export const coverageStatement = async (context: CoverageContext, places: readon
   const others = unjudged > 0 && left > 0 ? await findImagesWith(rows, places, groupGaps, left) : [];
   const ecosystems = new Map(gaps.map(({ ecosystem, state }) => [`${ecosystemKey(ecosystem)} ${state}`, ecosystemMessage(ecosystem, state)]));
   const named = [...ecosystems.keys()].sort().flatMap((key) => ecosystems.get(key) ?? []);
+  const contentsOf = await findGaps(rows, [...unread.images, ...others.filter(({ partlyRead }) => partlyRead)]);
   const images = [
-    ...unread.images.map((image) => imageMessage(image, "NOT_READ", [])),
+    ...unread.images.map((image) => imageMessage(image, "NOT_READ", [], contentsOf(image))),
     ...others.map((image) =>
       imageMessage(
         image,
-        image.ecosystems.length === 0 ? "NO_PACKAGES" : "ECOSYSTEMS",
+        image.partlyRead ? "NOT_READ" : image.ecosystems.length === 0 ? "NO_PACKAGES" : "ECOSYSTEMS",
         image.ecosystems.map((key) => ecosystemMessage(ecosystemOfKey(key), stateOf.get(JSON.stringify([image.owner, key])) ?? "NO_SOURCE")),
+        image.partlyRead ? contentsOf(image) : [],
       ),
     ),
   ];
@@ -110,6 +137,9 @@ export const coverageStatement = async (context: CoverageContext, places: readon
   };
 };
 
+/** Packages of an image without tags, or in layers that were not read. */
+const unknownPackages: JsonObject = { ecosystem: "unknown", state: stateName("NO_SOURCE") };
+
 /** Returns the coverage gaps of unresolved affected images, in their order. */
 export const unjudgedOfTags = async (
   context: CoverageContext,
@@ -117,24 +147,25 @@ export const unjudgedOfTags = async (
 ): Promise<JsonObject[][]> => {
   const tags = images.flatMap(({ owner, repo, tags: names }) => names.map((tag) => ({ owner, repo, tag })));
   const keys = new Map<string, string[]>();
+  const partlyRead = new Set<string>();
   const keyOf = (owner: string, repo: string, tag: string): string => JSON.stringify([owner, repo, tag]);
-  for (const { owner, repo, tag, ecosystems } of await findTagEcosystems(context.rows, tags))
+  for (const { owner, repo, tag, ecosystems, partlyRead: isPart } of await findTagEcosystems(context.rows, tags)) {
     keys.set(keyOf(owner, repo, tag), [...(keys.get(keyOf(owner, repo, tag)) ?? []), ...ecosystems]);
+    if (isPart) partlyRead.add(keyOf(owner, repo, tag));
+  }
   const asked = tags.flatMap(({ owner, repo, tag }) =>
     (keys.get(keyOf(owner, repo, tag)) ?? []).map((key) => ({ group: owner, ecosystem: ecosystemOfKey(key) })),
   );
   const coverageOf = await coverageNow(context, asked);
-  return images.map(({ owner, repo, tags: names }) =>
-    unjudgedOf(
+  return images.map(({ owner, repo, tags: names }) => [
+    ...(names.some((tag) => partlyRead.has(keyOf(owner, repo, tag))) ? [unknownPackages] : []),
+    ...unjudgedOf(
       coverageOf,
       owner,
       names.flatMap((tag) => keys.get(keyOf(owner, repo, tag)) ?? []),
     ),
-  );
+  ]);
 };
-
-/** For an image without tags, the packages are unknown. */
-const unknownImage: JsonObject = { ecosystem: "unknown", state: stateName("NO_SOURCE") };
 
 /** Returns the coverage gaps of these images in repos, in their order. */
 export const unjudgedOfDigests = async (
@@ -144,11 +175,13 @@ export const unjudgedOfDigests = async (
   const found = await findDigestEcosystems(context.rows, images);
   const keys = new Map<string, string[]>();
   const keyOf = (repoUid: string, digest: string): string => `${repoUid} ${digest}`;
+  const partlyRead = new Set(found.filter((each) => each.partlyRead).map(({ repoUid, digest }) => keyOf(repoUid, digest)));
   for (const { repoUid, digest, ecosystems } of found) keys.set(keyOf(repoUid, digest), [...(keys.get(keyOf(repoUid, digest)) ?? []), ...ecosystems]);
   const asked = found.flatMap(({ repoUid, ecosystems }) => ecosystems.map((key) => ({ group: parentOf(repoUid), ecosystem: ecosystemOfKey(key) })));
   const coverageOf = await coverageNow(context, asked);
   return images.map(({ repoUid, digest }) => {
     const own = keys.get(keyOf(repoUid, digest));
-    return own === undefined ? [unknownImage] : unjudgedOf(coverageOf, parentOf(repoUid), own);
+    if (own === undefined) return [unknownPackages];
+    return [...(partlyRead.has(keyOf(repoUid, digest)) ? [unknownPackages] : []), ...unjudgedOf(coverageOf, parentOf(repoUid), own)];
   });
 };

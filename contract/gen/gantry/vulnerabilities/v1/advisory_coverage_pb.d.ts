@@ -8,6 +8,7 @@
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import type { ContentsProblem, ContentsProblemJson, ImageContentsState, ImageContentsStateJson } from "./contents_pb.js";
 import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/common/uidp_pb.js";
 
 /**
@@ -388,6 +389,13 @@ export declare type UnjudgedImage = Message<"gantry.vulnerabilities.v1.UnjudgedI
    * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem ecosystems = 8;
    */
   ecosystems: UnjudgedEcosystem[];
+
+  /**
+   * Its platforms with layers that were not read completely.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedContents contents = 9;
+   */
+  contents: UnjudgedContents[];
 };
 
 /**
@@ -451,6 +459,13 @@ export declare type UnjudgedImageJson = {
    * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem ecosystems = 8;
    */
   ecosystems?: UnjudgedEcosystemJson[];
+
+  /**
+   * Its platforms with layers that were not read completely.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedContents contents = 9;
+   */
+  contents?: UnjudgedContentsJson[];
 };
 
 /**
@@ -458,6 +473,82 @@ export declare type UnjudgedImageJson = {
  * Use `create(UnjudgedImageSchema)` to create a new message.
  */
 export declare const UnjudgedImageSchema: GenMessage<UnjudgedImage, {jsonType: UnjudgedImageJson}>;
+
+/**
+ * A platform of an image with layers that were not read completely.
+ *
+ * @generated from message gantry.vulnerabilities.v1.UnjudgedContents
+ */
+export declare type UnjudgedContents = Message<"gantry.vulnerabilities.v1.UnjudgedContents"> & {
+  /**
+   * Digest of the platform's manifest.
+   *
+   * @generated from field: string digest = 1;
+   */
+  digest: string;
+
+  /**
+   * Whether its layers wait, or what was read of them.
+   *
+   * @generated from field: gantry.vulnerabilities.v1.ImageContentsState state = 2;
+   */
+  state: ImageContentsState;
+
+  /**
+   * Layers and files that were not read, with the reason; 10 at most.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.ContentsProblem problems = 3;
+   */
+  problems: ContentsProblem[];
+
+  /**
+   * How many problems there are in all.
+   *
+   * @generated from field: int32 problem_count = 4;
+   */
+  problemCount: number;
+};
+
+/**
+ * A platform of an image with layers that were not read completely.
+ *
+ * @generated from message gantry.vulnerabilities.v1.UnjudgedContents
+ */
+export declare type UnjudgedContentsJson = {
+  /**
+   * Digest of the platform's manifest.
+   *
+   * @generated from field: string digest = 1;
+   */
+  digest?: string;
+
+  /**
+   * Whether its layers wait, or what was read of them.
+   *
+   * @generated from field: gantry.vulnerabilities.v1.ImageContentsState state = 2;
+   */
+  state?: ImageContentsStateJson;
+
+  /**
+   * Layers and files that were not read, with the reason; 10 at most.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.ContentsProblem problems = 3;
+   */
+  problems?: ContentsProblemJson[];
+
+  /**
+   * How many problems there are in all.
+   *
+   * @generated from field: int32 problem_count = 4;
+   */
+  problemCount?: number;
+};
+
+/**
+ * Describes the message gantry.vulnerabilities.v1.UnjudgedContents.
+ * Use `create(UnjudgedContentsSchema)` to create a new message.
+ */
+export declare const UnjudgedContentsSchema: GenMessage<UnjudgedContents, {jsonType: UnjudgedContentsJson}>;
 
 /**
  * Basis of a count or a list of affected images: which images were judged, and what was not. It is about all images
@@ -813,14 +904,14 @@ export enum UnjudgedReason {
   UNSPECIFIED = 0,
 
   /**
-   * Nothing is known of its packages: no SBOM of it was read.
+   * Its layers were not read, or only in part, and no SBOM of it was read. `contents` says why.
    *
    * @generated from enum value: UNJUDGED_REASON_NOT_READ = 1;
    */
   NOT_READ = 1,
 
   /**
-   * Its SBOM names no packages.
+   * Its layers and its SBOM have no packages that Gantry knows.
    *
    * @generated from enum value: UNJUDGED_REASON_NO_PACKAGES = 2;
    */

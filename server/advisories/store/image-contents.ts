@@ -1,0 +1,144 @@
+// Table image_contents: the packages in the layers of pushed images. Triggers of repo_manifests insert and delete its rows, so that a
+// push needs no statement for it; server/application/image-indexing.ts reads the images.
+
+import { columns, expression, json, number, type Read, type RowOf, text, textList, type Write } from "#db";
+import { columnOf } from "./feed-rows.ts";
+
+/** Packages of these states count as the image's. */
+export const knownContentsText = "('IMAGE_CONTENTS_STATE_INDEXED', 'IMAGE_CONTENTS_STATE_PARTIAL')";
+
+/** The number of tries identifies the claim. */
+export type DueContents = RowOf<typeof dueContents>;
+
+const dueContents = columns({
+  uid: expression("held.uid", text),
+  repoUid: expression("held.repo_uid", text),
+  digest: expression("held.digest", text),
+  tries: expression("held.tries", number),
+});
+
+// Steps from one organization to the next, so that the images in a queue cost nothing.
+const dueText = `due(root) as (
+    select min(left(uid, 40)) from image_contents where due_time is not null
+    union all
+    select (select min(left(uid, 40)) from image_contents where due_time is not null and left(uid, 40) > due.root) from due where due.root is not null
+  ), next as (
+    select due.root, held.uid from due cross join lateral (
+      select uid from image_contents where left(uid, 40) = due.root and due_time <= $1 order by left(uid, 40) desc, due_time desc, uid desc limit 1) as held
+    where due.root is not null
+  )`;
+
+/**
+ * Claims a due image until `untilMs`, the last pushed first. `served` has organizations by last service; the least recently served is
+ * next. Returns undefined also if another server claims it at the same time.
+ */
+export const claimContents = (rows: Write, served: readonly string[], nowMs: number, untilMs: number): Promise<DueContents | undefined> =>
+  dueContents.findOne(
+    rows,
+    `with recursive ${dueText}, chosen as (select uid from next order by coalesce(array_position($2::text[], root), 0), root limit 1)
+     update image_contents as held set due_time = $3, tries = held.tries + 1
+     where held.uid = (select uid from image_contents where uid = (select uid from chosen) and due_time <= $1 for update skip locked)
+     returning ${dueContents.list}`,
+    [new Date(nowMs).toISOString(), served, new Date(untilMs).toISOString()],
+  );
+
+export const isContentsDue = async (rows: Read, nowMs: number): Promise<boolean> => {
+  const [row] = await rows.query(`with recursive ${dueText} select exists (select from next)`, [new Date(nowMs).toISOString()]);
+  return row?.[0] === "t";
+};
+
+/** Sets when the image is due; returns false if another server has claimed it since. */
+export const postponeContents = async (rows: Write, { uid, tries }: DueContents, untilMs: number): Promise<boolean> => {
+  const held = await rows.query("update image_contents set due_time = $3 where uid = $1 and tries = $2 and due_time is not null returning 1", [
+    uid,
+    tries,
+    new Date(untilMs).toISOString(),
+  ]);
+  return held.length > 0;
+};
+
+/** Returns the image to the queue as if it had not been claimed. */
+export const releaseContents = async (rows: Write, { uid, tries }: DueContents, nowMs: number): Promise<void> => {
+  await rows.query("update image_contents set due_time = $3, tries = tries - 1 where uid = $1 and tries = $2 and due_time is not null", [
+    uid,
+    tries,
+    new Date(nowMs).toISOString(),
+  ]);
+};
+
+export const isContentsOutdated = async (rows: Read, readerVersion: number): Promise<boolean> => {
+  const [row] = await rows.query("select exists (select from image_contents where due_time is null and reader_version < $1)", [readerVersion]);
+  return row?.[0] === "t";
+};
+
+/** Queues images that an older reader read; they keep their packages meanwhile. */
+export const requeueContents = async (rows: Write, readerVersion: number, nowMs: number, count: number): Promise<void> => {
+  await rows.query(
+    `update image_contents set due_time = $2, tries = 0 where uid = any(array(
+       select uid from image_contents where due_time is null and reader_version < $1 order by reader_version limit $3 for update))`,
+    [readerVersion, new Date(nowMs).toISOString(), count],
+  );
+};
+
+export interface ContentsResult {
+  readonly state: "INDEXED" | "PARTIAL" | "UNSUPPORTED" | "FAILED";
+  /** JSON: versions by package name. */
+  readonly packages: string;
+  readonly packageCount: number;
+  /** JSON: the listed problems. */
+  readonly problems: string;
+  readonly problemCount: number;
+  /** JSON; "" if unknown. */
+  readonly operatingSystem: string;
+  readonly readerVersion: number;
+}
+
+/** Stores the result unless another server has claimed the image since. */
+export const completeContents = async (rows: Write, { uid, tries }: DueContents, result: ContentsResult, nowMs: number): Promise<void> => {
+  await rows.query(
+    `update image_contents as held set state = $3, packages = $4::jsonb, package_count = $5, problems = $6::jsonb, problem_count = $7,
+       operating_system = nullif($8, '')::jsonb, reader_version = $9, due_time = null, tries = 0,
+       platform = coalesce((
+         select concat_ws('/', manifest.os, manifest.architecture, nullif(manifest.variant, '')) from manifests as manifest
+         where manifest.repo_uid = held.repo_uid and manifest.index_digest = held.digest and manifest.digest = held.digest limit 1), ''),
+       update_time = greatest($10::timestamptz, update_time + interval '1 ms')
+     where uid = $1 and tries = $2 and due_time is not null`,
+    [
+      uid,
+      tries,
+      `IMAGE_CONTENTS_STATE_${result.state}`,
+      result.packages,
+      result.packageCount,
+      result.problems,
+      result.problemCount,
+      result.operatingSystem,
+      result.readerVersion,
+      new Date(nowMs).toISOString(),
+    ],
+  );
+};
+
+/** What is known about the layers of one platform of a tagged image. */
+export type TaggedContents = RowOf<typeof taggedContents>;
+
+const taggedContents = columns({
+  repoUid: expression("given.repo_uid", text),
+  tagDigest: expression("given.digest", text),
+  digest: expression("contents.digest", text),
+  architectures: expression("jsonb_agg(distinct manifest.architecture) filter (where manifest.architecture <> '')", textList),
+  state: expression("contents.state", text),
+  /** The first ones. */
+  problems: expression("jsonb_path_query_array(contents.problems, '$[0 to 9]')", json),
+  problemCount: expression("contents.problem_count", number),
+});
+
+/** Returns the contents of these digests and of their platforms. */
+export const findContentsBehind = (rows: Read, images: readonly { readonly repoUid: string; readonly digest: string }[]): Promise<TaggedContents[]> =>
+  taggedContents.find(
+    rows,
+    `select ${taggedContents.list} from (select distinct * from unnest($1::text[], $2::text[]) as each(repo_uid, digest)) as given
+     left join manifests as manifest on manifest.repo_uid = given.repo_uid and manifest.index_digest = given.digest
+     join image_contents as contents on contents.repo_uid = given.repo_uid and contents.digest = coalesce(manifest.digest, given.digest)
+     group by given.repo_uid, given.digest, contents.uid order by given.repo_uid, given.digest, contents.digest`,
+    [columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
+  );

@@ -1,0 +1,220 @@
+// Reads the packages in the layers of pushed images in the background (server/registry/contents). Triggers queue the images with their
+// pushes. Each image is leased to one server, and each layer is read once for all images: after a crash, any server goes on with the
+// next layer. Organizations take turns, and one process reads at a time.
+
+import type { JsonObject } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { rootOf } from "#base/uid.ts";
+import { packagesOfPurls } from "#advisories/feeds";
+import {
+  claimContents,
+  completeContents,
+  type ContentsResult,
+  type DueContents,
+  isContentsDue,
+  isContentsOutdated,
+  postponeContents,
+  releaseContents,
+  requeueContents,
+} from "#advisories/store";
+import type { Services } from "#kernel";
+import {
+  type ImageContents,
+  type LayerProblem,
+  type LayerReading,
+  openComposer,
+  openLayerReader,
+  packContents,
+  readerVersion,
+  readImage,
+  unpackContents,
+} from "#registry/contents";
+import { findLayerContents, findManifestByDigest, findRepoBlob, writeLayerContents } from "#registry/store";
+import { openLooks } from "#db";
+
+export interface ImageIndexing {
+  /** Reads all due images, one at a time. */
+  turn(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export interface ImageIndexingOptions {
+  readonly services: Services;
+  /** Turns start on request only. */
+  readonly byHand: boolean;
+  readonly read?: LayerReading;
+}
+
+/** The server stops, or another server has claimed the image. */
+class Interrupted extends Error {}
+
+const retryMs = (tries: number): number => Math.min(limits.contentsRetryMs * 2 ** Math.min(tries - 1, 20), limits.contentsRetryMaxMs);
+
+/** As messages have them, without empty fields. */
+const withoutEmpty = (fields: Readonly<Record<string, string>>): JsonObject => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ""));
+
+const problemsText = (problems: readonly LayerProblem[]): string =>
+  JSON.stringify(problems.map(({ reason, detail, layer, path }) => withoutEmpty({ reason, detail, layer, path })));
+
+const resultOf = ({ state, os, packages: found, problems: all, problemCount: count }: ImageContents): ContentsResult => {
+  const { packages, packageCount, unnamedCount } = packagesOfPurls(found.map(({ purl }) => purl));
+  const unnamed: readonly LayerProblem[] =
+    unnamedCount > 0 ? [{ reason: "PACKAGE_INVALID", detail: `${unnamedCount} packages have names that are too long`, layer: "", path: "" }] : [];
+  return {
+    state: state === "INDEXED" && unnamedCount > 0 ? "PARTIAL" : state,
+    packages,
+    packageCount,
+    problems: problemsText([...unnamed, ...all].slice(0, limits.layerProblemsMax)),
+    problemCount: count + unnamedCount,
+    operatingSystem: os ? JSON.stringify(withoutEmpty({ id: os.id, version: os.version, name: os.name })) : "",
+    readerVersion,
+  };
+};
+
+const failedResult = (detail: string): ContentsResult => ({
+  state: "FAILED",
+  packages: "{}",
+  packageCount: 0,
+  problems: problemsText([{ reason: "IMAGE_UNREADABLE", detail, layer: "", path: "" }]),
+  problemCount: 1,
+  operatingSystem: "",
+  readerVersion,
+});
+
+export const openImageIndexing = ({ services, byHand, read = openLayerReader() }: ImageIndexingOptions): ImageIndexing => {
+  const { store, blobs, clock, log } = services;
+  const compose = openComposer();
+  const stopping = new AbortController();
+  /** Organizations, the most recently served last. */
+  const served = new Set<string>();
+
+  const noteServed = (root: string): void => {
+    served.delete(root);
+    served.add(root);
+    for (const oldest of served) {
+      if (served.size <= limits.sbomServedMax) break;
+      served.delete(oldest);
+    }
+  };
+
+  const findLayer = async (repo: string, digest: string, signal: AbortSignal) => {
+    const blob = await findRepoBlob(store.read, repo, digest);
+    if (!blob) return undefined;
+    const packed = await findLayerContents(store.read, blob.sha256, readerVersion);
+    if (packed) return unpackContents(packed);
+    const pieces = await blobs.read(blob.key);
+    if (!pieces) {
+      log("blobs.missing", { digest: blob.sha256, key: blob.key });
+      return undefined;
+    }
+    const contents = await read(pieces, signal);
+    const bytes = await packContents(contents);
+    // Further images read a larger layer again, so that layers of many small files do not fill the database.
+    if (bytes.length <= limits.storedContentsBytesMax) await store.write((rows) => writeLayerContents(rows, blob.sha256, readerVersion, bytes));
+    return contents;
+  };
+
+  /** Keeps the image leased while `work` runs. */
+  const leased = async <T>(due: DueContents, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    const lost = new AbortController();
+    const renew = (): void => {
+      store
+        .write((rows) => postponeContents(rows, due, clock() + limits.contentsHoldMs))
+        .then((isHeld) => {
+          if (!isHeld) lost.abort(new Interrupted());
+        })
+        // The next one tries again; without a lease the result is not stored.
+        .catch(() => undefined);
+    };
+    const timer = setInterval(renew, limits.contentsHoldMs / 4);
+    try {
+      return await work(AbortSignal.any([stopping.signal, lost.signal]));
+    } finally {
+      clearInterval(timer);
+    }
+  };
+
+  const readContents = async (due: DueContents): Promise<ContentsResult | undefined> => {
+    if (due.tries > limits.contentsTriesMax) return failedResult(`could not be read in ${limits.contentsTriesMax} tries`);
+    const manifest = await findManifestByDigest(store.read, due.repoUid, due.digest);
+    // Deleted since.
+    if (!manifest) return undefined;
+    return leased(due, async (signal) => {
+      const find = (digest: string) => {
+        signal.throwIfAborted();
+        return findLayer(due.repoUid, digest, signal);
+      };
+      return resultOf(await readImage(manifest.content, find, { compose }));
+    });
+  };
+
+  /** A failed image does not stop the others. */
+  const readOne = async (due: DueContents): Promise<void> => {
+    const { repoUid: repo, digest: image, tries } = due;
+    try {
+      const result = await readContents(due);
+      if (!result) return;
+      if (result.state === "FAILED") log("contents.unreadable", { repo, image, problems: result.problems });
+      await store.write((rows) => completeContents(rows, due, result, clock()));
+    } catch (cause) {
+      if (stopping.signal.aborted) await store.write((rows) => releaseContents(rows, due, clock()));
+      else if (!(cause instanceof Interrupted)) {
+        log("contents.failed", { repo, image, tries, cause });
+        await store.write((rows) => postponeContents(rows, due, clock() + retryMs(tries)));
+      }
+    }
+  };
+
+  const runTurn = async (): Promise<void> => {
+    while (!stopping.signal.aborted && (await isContentsOutdated(store.read, readerVersion)))
+      await store.write((rows) => requeueContents(rows, readerVersion, clock(), limits.contentsRequeuedMax));
+    while (!stopping.signal.aborted && (await isContentsDue(store.read, clock()))) {
+      const due = await store.write((rows) => claimContents(rows, [...served], clock(), clock() + limits.contentsHoldMs));
+      // Another server has claimed it.
+      if (!due) return;
+      noteServed(rootOf(due.repoUid));
+      await readOne(due);
+    }
+  };
+
+  let running: Promise<void> | undefined;
+  let again = false;
+  /** A request during a turn causes another one. */
+  const turn = (): Promise<void> => {
+    if (running !== undefined) {
+      again = true;
+      return running;
+    }
+    running = (async () => {
+      do {
+        again = false;
+        await runTurn();
+      } while (again && !stopping.signal.aborted);
+    })().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+  // Polling finds retries that become due by time.
+  const looks = openLooks(store.changes, { betweenMs: limits.contentsLookMs, restMs: limits.restLookMs });
+  const looking = async (): Promise<void> => {
+    while (!stopping.signal.aborted) {
+      await turn().catch((cause: unknown) => {
+        looks.again();
+        log("contents.turn.failed", { cause });
+      });
+      if (!stopping.signal.aborted) await looks.next();
+    }
+  };
+  const loop = byHand ? undefined : looking();
+
+  return {
+    turn,
+    stop: async () => {
+      stopping.abort(new Interrupted());
+      looks.wake();
+      await loop;
+      await running?.catch(() => undefined);
+    },
+  };
+};

@@ -1,0 +1,366 @@
+// The packages in the layers of pushed images, without SBOMs: read after the push, matched with advisories, and never clean if unread.
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { gzipSync, zstdCompressSync } from "node:zlib";
+import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
+import { openLayerReader } from "#registry/contents";
+import { openImageIndexing } from "../../server/application/image-indexing.ts";
+import { digestOf } from "../distribution.ts";
+import { openOwners, type Owners } from "../owner.ts";
+import { descriptorOf, ociIndex, ociManifest, openPusher, type Pushed, type Pusher } from "../pusher.ts";
+import { configType } from "../registry.ts";
+import { runImport } from "../story/import.ts";
+import { type DraftEntry, tarOf } from "../../server/registry/contents/tar.fixture.ts";
+import { openWorld, type World } from "../world.ts";
+
+const contentsList = "gantry.images.v1.ImageContentsService/ListImageContents";
+const affectedList = "gantry.images.v1.AffectedImagesService/ListAffectedImages";
+const files = "application/vnd.oci.image.layer.v1.tar+gzip";
+
+let world: World;
+let folder: string;
+let owners: Owners;
+let made = 0;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gantry-contents-"));
+  world = await openWorld({ GANTRY_BLOBS: join(folder, "blobs") });
+  owners = openOwners(world);
+});
+after(async () => {
+  await world?.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const apk = (...packages: readonly [name: string, version: string][]): DraftEntry => ({
+  name: "lib/apk/db/installed",
+  content: packages.map(([name, version]) => `P:${name}\nV:${version}\nA:x86_64\n\n`).join(""),
+});
+const dpkg = (...packages: readonly [name: string, version: string][]): DraftEntry => ({
+  name: "var/lib/dpkg/status",
+  content: packages.map(([name, version]) => `Package: ${name}\nStatus: install ok installed\nArchitecture: amd64\nVersion: ${version}\n\n`).join(""),
+});
+const os = (id: string, version: string, name: string): DraftEntry => ({
+  name: "etc/os-release",
+  content: `ID=${id}\nVERSION_ID=${version}\nPRETTY_NAME="${name}"\n`,
+});
+const alpine = os("alpine", "3.20.3", "Alpine Linux v3.20");
+const debian = os("debian", "12", "Debian GNU/Linux 12 (bookworm)");
+
+interface Tenant {
+  readonly group: string;
+  readonly name: string;
+  readonly repo: (name: string) => Pusher;
+  readonly list: (name: string, request?: JsonObject) => Promise<JsonObject>;
+}
+
+const openTenant = async (): Promise<Tenant> => {
+  const name = `contents-${++made}`;
+  const group = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name } }), "uid");
+  return {
+    group,
+    name,
+    repo: (repo) => openPusher(world, `${name}/${repo}`, () => owners.token(group)),
+    list: async (operation, request = {}) => world.ok(operation, request, { token: await owners.token(group) }),
+  };
+};
+
+const pushImage = async (registry: Pusher, reference: string | undefined, ...layers: readonly (readonly DraftEntry[] | Uint8Array)[]): Promise<Pushed> => {
+  const config = await registry.blob(JSON.stringify({ architecture: "amd64", os: "linux", rootfs: { type: "layers", diff_ids: [] } }), configType);
+  const pushed: Pushed[] = [];
+  for (const layer of layers) pushed.push(await registry.blob(layer instanceof Uint8Array ? layer : gzipSync(tarOf(layer)), files));
+  const body = { schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: pushed.map(descriptorOf) };
+  return registry.manifest(body, ociManifest, reference);
+};
+
+/** Reads all pushed images, and matches them. */
+const turn = async (): Promise<void> => {
+  await world.server.contents.turn();
+  await world.server.sboms.turn();
+};
+
+const advisoryOf = (id: string, ecosystem: string, name: string, fixed: string): JsonObject => ({
+  id,
+  modified: "2026-01-02T00:00:00Z",
+  affected: [{ package: { ecosystem, name }, ranges: [{ type: ecosystem === "npm" ? "SEMVER" : "ECOSYSTEM", events: [{ introduced: "0" }, { fixed }] }] }],
+});
+
+const importAdvisories = async ({ group }: Tenant, ...records: readonly JsonObject[]): Promise<void> => {
+  const file = join(folder, "advisories.json");
+  await writeFile(file, JSON.stringify(records));
+  const { refused } = await runImport(world, "advisories", [file], { group });
+  assert.deepEqual(refused, []);
+};
+
+const affectedOf = async ({ list }: Tenant): Promise<string[]> =>
+  objectList(await list(affectedList), "affectedImages")
+    .filter((each) => text(each, "state") === "AFFECTED_IMAGE_STATE_AFFECTED")
+    .map(
+      (each) =>
+        `${text(each, "repo")}:${texts(each, "tags").join()} ${text(each, "packageName")} ${text(each, "installedVersion")} ${text(each, "advisoryId")}`,
+    )
+    .sort();
+
+const contentsOf = async ({ list }: Tenant, request: JsonObject = {}): Promise<JsonObject[]> => objectList(await list(contentsList, request), "imageContents");
+const stateOf = (contents: JsonObject): string => text(contents, "state").replace("IMAGE_CONTENTS_STATE_", "");
+
+const unjudgedOf = async ({ list }: Tenant): Promise<string[]> =>
+  objectList(part(await list(affectedList), "coverage"), "images")
+    .map((image) => {
+      const contents = objectList(image, "contents").map((each) => [stateOf(each), ...objectList(each, "problems").map((problem) => text(problem, "reason"))]);
+      const reason = text(image, "reason").replace("UNJUDGED_REASON_", "");
+      return `${text(image, "repo")}:${texts(image, "tags").join()} ${reason} ${contents.flat().join(" ")}`.trim();
+    })
+    .sort();
+
+test("images without an SBOM are read after the push, and exactly their affected packages are listed", async () => {
+  const tenant = await openTenant();
+  await importAdvisories(
+    tenant,
+    advisoryOf("ALPINE-1", "Alpine:v3.20", "openssl", "3.3.2-r1"),
+    advisoryOf("DEBIAN-1", "Debian:12", "bash", "5.2.15-3"),
+    advisoryOf("NPM-1", "npm", "ms", "2.0.0"),
+  );
+  const registry = tenant.repo("app");
+  const image = await pushImage(registry, "alpine", [alpine, apk(["openssl", "3.3.2-r0"], ["musl", "1.2.5-r0"])]);
+  await pushImage(registry, "alpine-fixed", [alpine, apk(["openssl", "3.3.2-r1"])]);
+  await pushImage(registry, "debian", [
+    debian,
+    dpkg(["bash", "5.2.15-2"]),
+    { name: "app/node_modules/ms/package.json", content: '{"name":"ms","version":"1.9.0"}' },
+  ]);
+  // A later layer removes the affected package.
+  await pushImage(
+    registry,
+    "debian-fixed",
+    [debian, dpkg(["bash", "5.2.15-2"]), { name: "app/node_modules/ms/package.json", content: '{"name":"ms","version":"1.9.0"}' }],
+    [dpkg(["bash", "5.2.15-3"]), { name: "app/.wh.node_modules" }],
+  );
+  assert.deepEqual((await contentsOf(tenant)).map(stateOf), ["PENDING", "PENDING", "PENDING", "PENDING"]);
+  assert.deepEqual(
+    await unjudgedOf(tenant),
+    ["alpine", "alpine-fixed", "debian", "debian-fixed"].map((tag) => `app:${tag} NOT_READ PENDING`),
+  );
+  await turn();
+  assert.deepEqual(await affectedOf(tenant), [
+    "app:alpine pkg:apk/alpine/openssl?distro=alpine-3.20.3 3.3.2-r0 ALPINE-1",
+    "app:debian pkg:deb/debian/bash?distro=debian-12 5.2.15-2 DEBIAN-1",
+    "app:debian pkg:npm/ms 1.9.0 NPM-1",
+  ]);
+  assert.deepEqual(await unjudgedOf(tenant), []);
+  const [contents = {}] = await contentsOf(tenant, { digest: image.digest });
+  assert.deepEqual(
+    [stateOf(contents), contents.platform, contents.packageCount, contents.problemCount, contents.readerVersion, contents.operatingSystem],
+    ["INDEXED", "linux/amd64", 2, 0, 1, { id: "alpine", version: "3.20.3", name: "Alpine Linux v3.20" }],
+  );
+});
+
+test("an image that cannot be read, or only in part, is never shown as clean (attack 353)", async () => {
+  const tenant = await openTenant();
+  await importAdvisories(tenant, advisoryOf("DEBIAN-2", "Debian:12", "bash", "5.2.15-3"));
+  const registry = tenant.repo("unread");
+  const good = [debian, dpkg(["bash", "5.2.15-2"])];
+  await pushImage(registry, "complete", good);
+  await pushImage(registry, "failed", Buffer.from("no layer at all"));
+  await pushImage(registry, "partial", good, gzipSync(tarOf([{ name: "a", content: "b".repeat(5000) }])).subarray(0, 60));
+  const chart = await registry.blob("chart", "application/vnd.cncf.helm.chart.content.v1.tar+gzip");
+  await registry.artifact([chart], { reference: "unsupported" });
+  await turn();
+  assert.deepEqual(await affectedOf(tenant), [
+    "unread:complete pkg:deb/debian/bash?distro=debian-12 5.2.15-2 DEBIAN-2",
+    "unread:partial pkg:deb/debian/bash?distro=debian-12 5.2.15-2 DEBIAN-2",
+  ]);
+  assert.deepEqual(await unjudgedOf(tenant), [
+    "unread:failed NOT_READ FAILED LAYER_UNREADABLE",
+    "unread:partial NOT_READ PARTIAL LAYER_UNREADABLE",
+    "unread:unsupported NOT_READ UNSUPPORTED",
+  ]);
+  const states = await contentsOf(tenant, { states: ["IMAGE_CONTENTS_STATE_FAILED", "IMAGE_CONTENTS_STATE_PARTIAL"] });
+  assert.deepEqual(states.map(stateOf).sort(), ["FAILED", "PARTIAL"]);
+  const [problem = {}] = objectList(states.find((each) => stateOf(each) === "PARTIAL") ?? {}, "problems");
+  assert.deepEqual([problem.reason, problem.detail, problem.path ?? ""], ["LAYER_UNREADABLE", "is damaged gzip", ""]);
+});
+
+test("an SBOM adds to what the layers show, removes nothing, and the same package of both counts once (attack 353)", async () => {
+  const tenant = await openTenant();
+  await importAdvisories(tenant, advisoryOf("DEBIAN-3", "Debian:12", "bash", "5.2.15-3"), advisoryOf("NPM-3", "npm", "ms", "2.0.0"));
+  const registry = tenant.repo("both");
+  const image = await pushImage(registry, "1", [debian, dpkg(["bash", "5.2.15-2"])]);
+  const purls = ["pkg:deb/debian/bash@5.2.15-2?arch=amd64&distro=debian-12.5", "pkg:npm/ms@1.9.0"];
+  const sbom = JSON.stringify({ bomFormat: "CycloneDX", specVersion: "1.6", components: purls.map((purl) => ({ type: "library", name: purl, purl })) });
+  await registry.artifact([await registry.blob(sbom, "application/vnd.cyclonedx+json")], { subject: image });
+  // An SBOM that names nothing.
+  const other = await pushImage(registry, "2", [debian, dpkg(["bash", "5.2.15-2"]), { name: "etc/second", content: "" }]);
+  const empty = JSON.stringify({ bomFormat: "CycloneDX", specVersion: "1.6", components: [] });
+  await registry.artifact([await registry.blob(empty, "application/vnd.cyclonedx+json")], { subject: other });
+  await turn();
+  const bash = "pkg:deb/debian/bash?distro=debian-12 5.2.15-2 DEBIAN-3";
+  assert.deepEqual(await affectedOf(tenant), [`both:1 ${bash}`, "both:1 pkg:npm/ms 1.9.0 NPM-3", `both:2 ${bash}`]);
+});
+
+test("each platform of an index is read", async () => {
+  const tenant = await openTenant();
+  await importAdvisories(tenant, advisoryOf("DEBIAN-4", "Debian:12", "bash", "5.2.15-3"));
+  const registry = tenant.repo("index");
+  const one = await pushImage(registry, undefined, [debian, dpkg(["bash", "5.2.15-2"])]);
+  const config = await registry.blob(JSON.stringify({ architecture: "arm64", os: "linux" }), configType);
+  const broken = await registry.blob("broken", files);
+  const other = await registry.manifest(
+    { schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: [descriptorOf(broken)] },
+    ociManifest,
+  );
+  const manifests = [
+    { ...descriptorOf(one), platform: { os: "linux", architecture: "amd64" } },
+    { ...descriptorOf(other), platform: { os: "linux", architecture: "arm64" } },
+  ];
+  await registry.manifest({ schemaVersion: 2, mediaType: ociIndex, manifests }, ociIndex, "many");
+  await turn();
+  assert.deepEqual(await affectedOf(tenant), ["index:many pkg:deb/debian/bash?distro=debian-12 5.2.15-2 DEBIAN-4"]);
+  assert.deepEqual(await unjudgedOf(tenant), ["index:many NOT_READ FAILED LAYER_UNREADABLE"]);
+  assert.deepEqual((await contentsOf(tenant)).map((each) => `${text(each, "platform")} ${stateOf(each)}`).sort(), [
+    "linux/amd64 INDEXED",
+    "linux/arm64 FAILED",
+  ]);
+});
+
+test("an image of a deleted tag, manifest or repo is affected no longer, and a restored repo's is again", async () => {
+  const tenant = await openTenant();
+  await importAdvisories(tenant, advisoryOf("DEBIAN-5", "Debian:12", "bash", "5.2.15-3"));
+  const registry = tenant.repo("deleted");
+  const image = await pushImage(registry, "1", [debian, dpkg(["bash", "5.2.15-2"])]);
+  await turn();
+  const affected = ["deleted:1 pkg:deb/debian/bash?distro=debian-12 5.2.15-2 DEBIAN-5"];
+  assert.deepEqual(await affectedOf(tenant), affected);
+  assert.equal((await registry.send("DELETE", "manifests/1")).status, 202);
+  await turn();
+  assert.deepEqual(await affectedOf(tenant), []);
+  await pushImage(registry, "1", [debian, dpkg(["bash", "5.2.15-2"])]);
+  await turn();
+  assert.deepEqual(await affectedOf(tenant), affected);
+  const [{ repoUid = "" } = {}] = await contentsOf(tenant);
+  const { token } = owners;
+  await world.ok("registry.ReposService/DeleteRepo", { uid: String(repoUid) }, { token: await token(tenant.group) });
+  await turn();
+  assert.deepEqual([await affectedOf(tenant), await contentsOf(tenant)], [[], []]);
+  const [{ uid = "" } = {}] = objectList(
+    await tenant.list("gantry.deletions.v1.DeletionsService/ListDeletions", { resourceUids: [String(repoUid)] }),
+    "deletions",
+  );
+  await world.ok("gantry.deletions.v1.DeletionsService/UndeleteDeletion", { uid: String(uid) }, { token: await token(tenant.group) });
+  await turn();
+  assert.deepEqual(await affectedOf(tenant), affected);
+  assert.equal((await registry.send("DELETE", `manifests/${image.digest}`)).status, 202);
+  await turn();
+  assert.deepEqual([await affectedOf(tenant), await contentsOf(tenant)], [[], []]);
+});
+
+test("another organization with the same layers sees only its own images, and nothing of the other's (attack 355)", async () => {
+  const [ours, theirs] = [await openTenant(), await openTenant()];
+  await importAdvisories(ours, advisoryOf("DEBIAN-6", "Debian:12", "bash", "5.2.15-3"));
+  const layer = [debian, dpkg(["bash", "5.2.15-2"])];
+  await pushImage(ours.repo("same"), "1", layer);
+  await turn();
+  assert.deepEqual(await contentsOf(theirs), []);
+  assert.equal((await theirs.list(contentsList, { uidp: { descendantsOf: ours.group } })).totalCount, "0");
+  await pushImage(theirs.repo("same"), "1", layer);
+  const [waiting = {}] = await contentsOf(theirs);
+  assert.equal(stateOf(waiting), "PENDING", "a layer that another organization has is not known before it is read");
+  await turn();
+  const [own = {}, ...others] = await contentsOf(theirs);
+  assert.deepEqual([stateOf(own), text(own, "uid").startsWith(theirs.group), others], ["INDEXED", true, []]);
+  assert.deepEqual([await affectedOf(theirs), (await affectedOf(ours)).length], [[], 1]);
+  // A manifest may list layers that are stored elsewhere: the digest of a layer is not enough to see what is in it.
+  const secret = gzipSync(tarOf([debian, dpkg(["secret", "1"])]));
+  await pushImage(ours.repo("secret"), "1", secret);
+  await turn();
+  const guess = theirs.repo("guess");
+  const config = await guess.blob(JSON.stringify({ architecture: "amd64", os: "linux" }), configType);
+  const elsewhere = { mediaType: "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip", digest: digestOf(secret), size: secret.length };
+  const guessed = await guess.manifest({ schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: [elsewhere] }, ociManifest, "1");
+  await turn();
+  const [seen = {}] = await contentsOf(theirs, { digest: guessed.digest });
+  assert.deepEqual([stateOf(seen), seen.packageCount, seen.operatingSystem], ["FAILED", 0, undefined]);
+  assert.deepEqual(objectList(seen, "problems"), [{ reason: "LAYER_MISSING", detail: "is not stored", layer: digestOf(secret) }]);
+});
+
+test("hostile layers end in a named state and change no other image", async () => {
+  const tenant = await openTenant();
+  const registry = tenant.repo("hostile");
+  const hostile: Readonly<Record<string, readonly DraftEntry[] | Uint8Array>> = {
+    bomb: zstdCompressSync(Buffer.alloc(64 * 1024 * 1024)),
+    control: [debian, dpkg(["ba\u001bsh", "1"])],
+    outside: [{ name: "../../etc/passwd", content: "x" }, debian, dpkg(["bash", "1"])],
+    surrogate: [debian, { name: "app/node_modules/ms/package.json", content: '{"name":"m\\ud800","version":"1.0.0"}' }],
+    "deep-path": [debian, { name: `${"a/".repeat(100)}lib/apk/db/installed`, content: "P:a\nV:1\n" }],
+  };
+  for (const [tag, layer] of Object.entries(hostile)) await pushImage(registry, tag, layer);
+  await pushImage(registry, "good", [debian, dpkg(["bash", "5.2.15-2"])]);
+  await turn();
+  const found = await contentsOf(tenant);
+  const states = Map.groupBy(found, stateOf);
+  assert.deepEqual([found.length, states.get("PENDING") ?? []], [6, []]);
+  const reasons = found.flatMap((each) => objectList(each, "problems").map((problem) => text(problem, "reason")));
+  assert.deepEqual(reasons.sort(), ["PACKAGE_INVALID", "PACKAGE_INVALID", "PATH_OUTSIDE"]);
+});
+
+test("organizations take turns, and an image that fails again and again ends as FAILED without delaying others (attack 354)", async () => {
+  const [many, few] = [await openTenant(), await openTenant()];
+  const layerOf = (name: string): Buffer => gzipSync(tarOf([{ name, content: name }]));
+  for (const name of ["a", "b", "c"]) await pushImage(many.repo("turns"), name, layerOf(`many-${name}`));
+  await pushImage(few.repo("turns"), "a", layerOf("few"));
+  const services = world.server.application.services;
+  const read = openLayerReader();
+  const order: string[] = [];
+  // The storage fails for one layer of the other organization.
+  const indexing = openImageIndexing({
+    services,
+    byHand: true,
+    read: async (pieces, signal) => {
+      const bytes = Buffer.concat(await Array.fromAsync(pieces, (piece) => Uint8Array.from(piece)));
+      const name = ["many-a", "many-b", "many-c", "few"].find((each) => layerOf(each).equals(bytes)) ?? "";
+      order.push(name.slice(0, 4).replace("-", ""));
+      if (name === "many-b") throw new Error("the storage is unreachable");
+      return read(
+        (async function* () {
+          yield bytes;
+        })(),
+        signal,
+      );
+    },
+  });
+  await indexing.turn();
+  assert.equal(order.length, 4);
+  assert.ok(order.indexOf("few") < 2, order.join());
+  const states = async (): Promise<string[]> => (await contentsOf(many)).map(stateOf).sort();
+  assert.deepEqual([await states(), (await contentsOf(few)).map(stateOf)], [["INDEXED", "INDEXED", "PENDING"], ["INDEXED"]]);
+  const before = world.clock.now;
+  for (let tries = 0; tries <= limits.contentsTriesMax; tries++) {
+    world.clock.now += limits.contentsRetryMaxMs;
+    await indexing.turn();
+  }
+  assert.deepEqual([await states(), order.length], [["FAILED", "INDEXED", "INDEXED"], 3 + limits.contentsTriesMax]);
+  const [failed = {}] = await contentsOf(many, { states: ["IMAGE_CONTENTS_STATE_FAILED"] });
+  assert.deepEqual(objectList(failed, "problems"), [{ reason: "IMAGE_UNREADABLE", detail: `could not be read in ${limits.contentsTriesMax} tries` }]);
+  world.clock.now = before;
+  await indexing.stop();
+});
+
+test("images that an older reader read are read again, and keep their packages meanwhile", async () => {
+  const tenant = await openTenant();
+  await importAdvisories(tenant, advisoryOf("DEBIAN-7", "Debian:12", "bash", "5.2.15-3"));
+  await pushImage(tenant.repo("older"), "1", [debian, dpkg(["bash", "5.2.15-2"])]);
+  await turn();
+  const { store } = world.server.application.services;
+  await store.write((rows) => rows.query("update image_contents set reader_version = 0 where left(uid, 40) = $1", [tenant.group]));
+  const affected = ["older:1 pkg:deb/debian/bash?distro=debian-12 5.2.15-2 DEBIAN-7"];
+  const [older = {}] = await contentsOf(tenant);
+  assert.deepEqual([stateOf(older), older.readerVersion ?? 0, await affectedOf(tenant)], ["INDEXED", 0, affected]);
+  await turn();
+  const [newer = {}] = await contentsOf(tenant);
+  assert.deepEqual([stateOf(newer), newer.readerVersion, await affectedOf(tenant)], ["INDEXED", 1, affected]);
+});
