@@ -78,5 +78,7 @@ test("the reasons documented for programs are exactly those of the server", () =
   const found = globSync("{server,base}/**/*.ts", { cwd: root })
     .filter((path) => !path.endsWith(".test.ts"))
     .flatMap((path) => [...readFileSync(join(root, path), "utf8").matchAll(/\breason: "([A-Z][A-Z_]+)"/g)].map(([, reason]) => reason));
-  assert.deepEqual([...new Set(found)].sort(), [...serverReasons].sort());
+  // Problems of image layers have reasons of their own.
+  const problems = readFileSync(join(root, "server/registry/contents/problem.ts"), "utf8");
+  assert.deepEqual([...new Set(found)].filter((reason) => !problems.includes(`| "${reason}"`)).sort(), [...serverReasons].sort());
 });

@@ -99,7 +99,8 @@ const assertRefused = (answer: Answer, method: MethodFact, what: string): void =
     assert.equal(answer.code, 0, said);
     const shown = uidsOf(method, answer.reply).filter((uid) => uid.startsWith(world.organization));
     assert.deepEqual(shown, [], said);
-  } else if (method.distribution && method.rpc === "ListReferrers" && answer.code === 0) assert.doesNotMatch(answer.raw, /sha256:/, said);
+  } else if (method.rpc === "ListCatalog") assert.deepEqual([answer.code, answer.reply.repositories], [0, []], said);
+  else if (method.distribution && method.rpc === "ListReferrers" && answer.code === 0) assert.doesNotMatch(answer.raw, /sha256:/, said);
   else assert.ok(answer.code === codes.PERMISSION_DENIED || answer.code === codes.NOT_FOUND, said);
 };
 
@@ -145,7 +146,7 @@ for (const method of shareOf(needing, 3)) {
 
 test("these checks detect an operation that checks another capability than its facts declare", async () => {
   // A list hides rows instead of refusing, which proves little if there is nothing to show; a blob of a hidden repo looks like a missing one.
-  const isHidden = (method: MethodFact): boolean => method.distribution !== undefined && method.input.byName.has("digest");
+  const isHidden = (method: MethodFact): boolean => method.distribution !== undefined && (method.input.byName.has("digest") || method.rpc === "ListCatalog");
   const isSwappable = (method: MethodFact): boolean =>
     method.capabilities.length === 1 && !method.writes && !isList(method) && !isHidden(method) && ownerHolds.has(method.capabilities[0] ?? "");
   const swappable = needing.filter(isSwappable);
