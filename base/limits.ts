@@ -458,8 +458,9 @@ export const limits = {
   /** Contents of a layer in the database: packed, and unpacked. Half a million paths, the most of known layers, have 4 MB. */
   storedContentsBytesMax: 8 * 1024 * 1024,
   packedContentsBytesMax: 256 * 1024 * 1024,
-  /** Reading of pushed images: interval of checks, lease, retry delays (first and maximum), attempts, images queued again together. */
+  /** Reading of pushed images: interval of checks, turn, lease, retry delays (first and maximum), attempts, images queued again together. */
   contentsLookMs: 1_000,
+  contentsTurnMs: 30_000,
   contentsHoldMs: 60 * 1000,
   contentsRetryMs: 10_000,
   contentsRetryMaxMs: 60 * 60 * 1000,

@@ -13,6 +13,7 @@ import {
   type DueContents,
   isContentsDue,
   isContentsOutdated,
+  isOthersContentsDue,
   postponeContents,
   releaseContents,
   requeueContents,
@@ -43,10 +44,15 @@ export interface ImageIndexingOptions {
   /** Turns start on request only. */
   readonly byHand: boolean;
   readonly read?: LayerReading;
+  /** After this time and a further stored layer, an image waits for those of other organizations. */
+  readonly turnMs?: number;
 }
 
 /** The server stops, or another server has claimed the image. */
 class Interrupted extends Error {}
+
+/** Images of other organizations are next; the layers that were read are stored. */
+class TurnOver extends Error {}
 
 const retryMs = (tries: number): number => Math.min(limits.contentsRetryMs * 2 ** Math.min(tries - 1, 20), limits.contentsRetryMaxMs);
 
@@ -81,7 +87,7 @@ const failedResult = (detail: string): ContentsResult => ({
   readerVersion,
 });
 
-export const openImageIndexing = ({ services, byHand, read = openLayerReader() }: ImageIndexingOptions): ImageIndexing => {
+export const openImageIndexing = ({ services, byHand, read = openLayerReader(), turnMs = limits.contentsTurnMs }: ImageIndexingOptions): ImageIndexing => {
   const { store, blobs, clock, log } = services;
   const compose = openComposer();
   const stopping = new AbortController();
@@ -97,7 +103,7 @@ export const openImageIndexing = ({ services, byHand, read = openLayerReader() }
     }
   };
 
-  const findLayer = async (repo: string, digest: string, signal: AbortSignal) => {
+  const findLayer = async (repo: string, digest: string, signal: AbortSignal, noteStored: () => void) => {
     const blob = await findRepoBlob(store.read, repo, digest);
     if (!blob) return undefined;
     const packed = await findLayerContents(store.read, blob.sha256, readerVersion);
@@ -110,7 +116,10 @@ export const openImageIndexing = ({ services, byHand, read = openLayerReader() }
     const contents = await read(pieces, signal);
     const bytes = await packContents(contents);
     // Further images read a larger layer again, so that layers of many small files do not fill the database.
-    if (bytes.length <= limits.storedContentsBytesMax) await store.write((rows) => writeLayerContents(rows, blob.sha256, readerVersion, bytes));
+    if (bytes.length <= limits.storedContentsBytesMax) {
+      await store.write((rows) => writeLayerContents(rows, blob.sha256, readerVersion, bytes));
+      noteStored();
+    }
     return contents;
   };
 
@@ -140,9 +149,13 @@ export const openImageIndexing = ({ services, byHand, read = openLayerReader() }
     // Deleted since.
     if (!manifest) return undefined;
     return leased(due, async (signal) => {
-      const find = (digest: string) => {
+      const [startMs, root] = [performance.now(), rootOf(due.repoUid)];
+      // Each turn of an image makes progress.
+      let isFurther = false;
+      const find = async (digest: string) => {
         signal.throwIfAborted();
-        return findLayer(due.repoUid, digest, signal);
+        if (isFurther && performance.now() - startMs > turnMs && (await isOthersContentsDue(store.read, root, clock()))) throw new TurnOver();
+        return findLayer(due.repoUid, digest, signal, () => (isFurther = true));
       };
       return resultOf(await readImage(manifest.content, find, { compose }));
     });
@@ -157,7 +170,7 @@ export const openImageIndexing = ({ services, byHand, read = openLayerReader() }
       if (result.state === "FAILED") log("contents.unreadable", { repo, image, problems: result.problems });
       await store.write((rows) => completeContents(rows, due, result, clock()));
     } catch (cause) {
-      if (stopping.signal.aborted) await store.write((rows) => releaseContents(rows, due, clock()));
+      if (stopping.signal.aborted || cause instanceof TurnOver) await store.write((rows) => releaseContents(rows, due, clock()));
       else if (!(cause instanceof Interrupted)) {
         log("contents.failed", { repo, image, tries, cause });
         await store.write((rows) => postponeContents(rows, due, clock() + retryMs(tries)));

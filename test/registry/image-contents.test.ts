@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { after, before, test } from "node:test";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
@@ -347,6 +348,31 @@ test("organizations take turns, and an image that fails again and again ends as 
   const [failed = {}] = await contentsOf(many, { states: ["IMAGE_CONTENTS_STATE_FAILED"] });
   assert.deepEqual(objectList(failed, "problems"), [{ reason: "IMAGE_UNREADABLE", detail: `could not be read in ${limits.contentsTriesMax} tries` }]);
   world.clock.now = before;
+  await indexing.stop();
+});
+
+test("an image of many layers waits between them for the images of other organizations, and reads no layer twice (attack 354)", async () => {
+  const [large, small] = [await openTenant(), await openTenant()];
+  const layerOf = (name: string): Buffer => gzipSync(tarOf([{ name, content: name }]));
+  const names = ["large-a", "large-b", "large-c", "small"];
+  await pushImage(large.repo("layers"), "1", ...["large-a", "large-b", "large-c"].map(layerOf));
+  const read = openLayerReader();
+  const order: string[] = [];
+  const indexing = openImageIndexing({
+    services: world.server.application.services,
+    byHand: true,
+    turnMs: -1,
+    read: async (pieces, signal) => {
+      const bytes = Buffer.concat(await Array.fromAsync(pieces, (piece) => Uint8Array.from(piece)));
+      order.push(names.find((each) => layerOf(each).equals(bytes)) ?? "another");
+      // The other organization pushes meanwhile.
+      if (order.length === 1) await pushImage(small.repo("layers"), "1", layerOf("small"));
+      return read(Readable.from([bytes]), signal);
+    },
+  });
+  await indexing.turn();
+  assert.deepEqual(order, ["large-a", "small", "large-b", "large-c"]);
+  assert.deepEqual([(await contentsOf(large)).map(stateOf), (await contentsOf(small)).map(stateOf)], [["INDEXED"], ["INDEXED"]]);
   await indexing.stop();
 });
 

@@ -47,6 +47,12 @@ export const isContentsDue = async (rows: Read, nowMs: number): Promise<boolean>
   return row?.[0] === "t";
 };
 
+/** Returns true if an image of another organization is due. */
+export const isOthersContentsDue = async (rows: Read, root: string, nowMs: number): Promise<boolean> => {
+  const [row] = await rows.query(`with recursive ${dueText} select exists (select from next where root <> $2)`, [new Date(nowMs).toISOString(), root]);
+  return row?.[0] === "t";
+};
+
 /** Sets when the image is due; returns false if another server has claimed it since. */
 export const postponeContents = async (rows: Write, { uid, tries }: DueContents, untilMs: number): Promise<boolean> => {
   const held = await rows.query("update image_contents set due_time = $3 where uid = $1 and tries = $2 and due_time is not null returning 1", [

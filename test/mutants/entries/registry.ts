@@ -169,6 +169,7 @@ export const registry: readonly Mutant[] = [
     replace: "!each.isFromLayers",
   },
   { attack: 354, file: "server/application/image-indexing.ts", find: "if (due.tries > limits.contentsTriesMax)", replace: "if (false)" },
+  { attack: 354, file: "server/application/image-indexing.ts", find: "throw new TurnOver();", replace: "isFurther = true;" },
   {
     attack: 354,
     file: "server/advisories/store/image-contents.ts",
