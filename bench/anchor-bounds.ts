@@ -17,7 +17,7 @@ export const bounds = {
   "list-50": { of: "anchor", most: 0.95, today: 1.25 },
   create: { of: "anchor", most: 0.8, today: 1.2 },
   update: { of: "anchor", most: 0.8, today: 1 },
-  delete: { of: "anchor", most: 0.9, today: 1.45 },
+  delete: { of: "anchor", most: 0.9, today: 1.6 },
   "grpc-get": { of: "anchor", most: 0.7, today: 1.2 },
   "grpc-list": { of: "anchor", most: 0.7, today: 1.05 },
   start: { of: "anchor", most: 0.9, today: 1.1 },

@@ -196,8 +196,11 @@ export interface ResourceDefinition {
   readonly endingColumns?: readonly string[];
   /** Checks constraints across fields or rows, and may set fields of `draft`. Returns violations, or throws another fault. */
   readonly rules?: (draft: JsonObject, context: RuleContext) => Promise<readonly Violation[]> | readonly Violation[];
-  /** Throws a fault if the resource cannot be deleted, also when it is deleted by the change of another resource. Not called for cascades. */
-  readonly requireDeletable?: (context: ChangeContext, uid: string) => Promise<void>;
+  /**
+   * Throws a fault if the resource cannot be deleted, also when it is deleted by the change of another resource. Not called for cascades.
+   * `isAlone`: no row is below it or refers to it.
+   */
+  readonly requireDeletable?: (context: ChangeContext, uid: string, isAlone: boolean) => Promise<void>;
   /** Writes the change's history in its transaction. Not called for cascaded rows: their history is deleted too (`sideTables`). */
   readonly keepHistory?: (
     context: ChangeContext,

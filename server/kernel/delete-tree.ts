@@ -192,7 +192,7 @@ export const deleteTree = async (context: ChangeContext, resource: BoundResource
   // and a repo would need eleven.
   const [row, isAlone] = await Promise.all([lockRow(rows, table, uid), areEmpty(rows, uid, rangesAround(resource, below))]);
   if (!row) throw missing(resource.domain, resource.fact.short, uid);
-  await resource.requireDeletable?.(context, uid);
+  await resource.requireDeletable?.(context, uid, isAlone);
   if (!isAlone) await requireDeletable(context, resource, below, uid);
 
   const place = placeOfResource(resource, uid);

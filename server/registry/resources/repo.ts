@@ -116,7 +116,9 @@ export const repo = resource({
   message: "chainguard.platform.registry.v2.Repo",
   table: "repos",
   rules,
-  requireDeletable: ({ rows }, uid) => requireMutableRepo(rows, uid),
+  requireDeletable: async ({ rows }, uid, isAlone) => {
+    if (!isAlone) await requireMutableRepo(rows, uid);
+  },
   // In this order: a manifest keeps the blobs that it needs.
   sideTables: [
     { table: "ended_tags", column: "tag_uid" },
