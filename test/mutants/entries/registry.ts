@@ -90,7 +90,7 @@ export const registry: readonly Mutant[] = [
     replace: "const own = capabilitiesOf(actions);",
   },
   { attack: 337, file: "server/registry/resources/tag.ts", find: "  requireDeletable,\n", replace: "" },
-  { attack: 337, file: "server/registry/resources/repo.ts", find: "  requireDeletable: ({ rows }, uid) => requireMutableRepo(rows, uid),\n", replace: "" },
+  { attack: 337, file: "server/registry/resources/repo.ts", find: "    if (!isAlone) await requireMutableRepo(rows, uid);\n", replace: "" },
   { attack: 337, file: manifests, find: "  await requireMutableManifest(rows, repo.uid, found.sha256);\n", replace: "" },
   {
     attack: 338,
