@@ -31,7 +31,7 @@ import {
   unpackContents,
 } from "#registry/contents";
 import { findLayerContents, findManifestByDigest, findRepoBlob, writeLayerContents } from "#registry/store";
-import { openLooks } from "#db";
+import { openTurnLoop } from "#db";
 
 export interface ImageIndexing {
   /** Reads all due images, one at a time. */
@@ -190,44 +190,20 @@ export const openImageIndexing = ({ services, byHand, read = openLayerReader(), 
     }
   };
 
-  let running: Promise<void> | undefined;
-  let again = false;
-  /** A request during a turn causes another one. */
-  const turn = (): Promise<void> => {
-    if (running !== undefined) {
-      again = true;
-      return running;
-    }
-    running = (async () => {
-      do {
-        again = false;
-        await runTurn();
-      } while (again && !stopping.signal.aborted);
-    })().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
-  // Polling finds retries that become due by time.
-  const looks = openLooks(store.changes, { betweenMs: limits.contentsLookMs, restMs: limits.restLookMs });
-  const looking = async (): Promise<void> => {
-    while (!stopping.signal.aborted) {
-      await turn().catch((cause: unknown) => {
-        looks.again();
-        log("contents.turn.failed", { cause });
-      });
-      if (!stopping.signal.aborted) await looks.next();
-    }
-  };
-  const loop = byHand ? undefined : looking();
+  const loop = openTurnLoop({
+    changes: store.changes,
+    betweenMs: limits.contentsLookMs,
+    restMs: limits.restLookMs,
+    byHand,
+    runTurn,
+    onFailure: (cause) => log("contents.turn.failed", { cause }),
+  });
 
   return {
-    turn,
-    stop: async () => {
+    turn: loop.turn,
+    stop: () => {
       stopping.abort(new Interrupted());
-      looks.wake();
-      await loop;
-      await running?.catch(() => undefined);
+      return loop.stop();
     },
   };
 };

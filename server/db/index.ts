@@ -57,7 +57,7 @@ export { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, idempotencyKeys
 export { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
 export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
 export { isBackupRunning, limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
-export { openLooks } from "./looks.ts";
+export { openLooks, openTurnLoop } from "./looks.ts";
 export {
   type AppliedMigration,
   beginRestore,

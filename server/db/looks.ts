@@ -55,3 +55,63 @@ export const openLooks = (changes: Changes, { betweenMs, restMs: ownRestMs }: Lo
     },
   };
 };
+
+export interface TurnLoop {
+  /** Runs a turn, or another one after the current turn. Resolves at its end. */
+  turn(): Promise<void>;
+  /** Starts no further turn, and waits for the current one. */
+  stop(): Promise<void>;
+}
+
+export interface TurnLoopOptions extends LookTimes {
+  readonly changes: Changes;
+  /** Turns start on request only. */
+  readonly byHand: boolean;
+  readonly runTurn: () => Promise<void>;
+  readonly onFailure: (cause: unknown) => void;
+}
+
+/** Runs one turn after another: soon after a commit, otherwise rarely, for work that becomes due by time. */
+export const openTurnLoop = ({ changes, byHand, runTurn, onFailure, ...times }: TurnLoopOptions): TurnLoop => {
+  let running: Promise<void> | undefined;
+  let isAgain = false;
+  let isStopped = false;
+
+  const turn = (): Promise<void> => {
+    if (running !== undefined) {
+      isAgain = true;
+      return running;
+    }
+    running = (async () => {
+      do {
+        isAgain = false;
+        await runTurn();
+      } while (isAgain && !isStopped);
+    })().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+
+  const looks = openLooks(changes, times);
+  const looking = async (): Promise<void> => {
+    while (!isStopped) {
+      await turn().catch((cause: unknown) => {
+        looks.again();
+        onFailure(cause);
+      });
+      if (!isStopped) await looks.next();
+    }
+  };
+  const loop = byHand ? undefined : looking();
+
+  return {
+    turn,
+    async stop() {
+      isStopped = true;
+      looks.wake();
+      await loop;
+      await running?.catch(() => undefined);
+    },
+  };
+};

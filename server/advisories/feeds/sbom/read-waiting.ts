@@ -4,7 +4,7 @@
 import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";
 import { claimSbom, completeSbom, findUnmatchedRoots, isSbomDue, postponeSbom, type WaitingSbom } from "#advisories/store";
-import { openLooks } from "#db";
+import { openTurnLoop } from "#db";
 import { matchImages, matchImagesOf } from "../match-images.ts";
 import { openReportQueue } from "../reports/pushed-reports.ts";
 import { type OpenDocument, openDocumentQueue } from "./document-queue.ts";
@@ -78,44 +78,20 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     await match();
   };
 
-  let running: Promise<void> | undefined;
-  let again = false;
-  /** A request during a turn causes another one. */
-  const turn = (): Promise<void> => {
-    if (running !== undefined) {
-      again = true;
-      return running;
-    }
-    running = (async () => {
-      do {
-        again = false;
-        await runTurn();
-      } while (again && !stopped);
-    })().finally(() => {
-      running = undefined;
-    });
-    return running;
-  };
-  // Polling finds retries that become due by time.
-  const looks = openLooks(store.changes, { betweenMs: limits.sbomLookMs, restMs: limits.restLookMs });
-  const looking = async (): Promise<void> => {
-    while (!stopped) {
-      await turn().catch((cause: unknown) => {
-        looks.again();
-        log("sbom.turn.failed", { cause });
-      });
-      if (!stopped) await looks.next();
-    }
-  };
-  const loop = byHand ? undefined : looking();
+  const loop = openTurnLoop({
+    changes: store.changes,
+    betweenMs: limits.sbomLookMs,
+    restMs: limits.restLookMs,
+    byHand,
+    runTurn,
+    onFailure: (cause) => log("sbom.turn.failed", { cause }),
+  });
 
   return {
-    turn,
-    stop: async () => {
+    turn: loop.turn,
+    stop: () => {
       stopped = true;
-      looks.wake();
-      await loop;
-      await running?.catch(() => undefined);
+      return loop.stop();
     },
   };
 };
