@@ -24,6 +24,7 @@ import { objectStorageMissing, startObjectStorage } from "../object-storage.ts";
 import { newConfig, openRegistryClient } from "../registry/images.ts";
 import { digestOf } from "../distribution.ts";
 import { freePort } from "../free-port.ts";
+import { assertInvariants } from "../invariants.ts";
 import { openWorld, type World } from "../world.ts";
 import { gantry, gantryFile, start, stopAll } from "./processes.ts";
 import { advisory, eventAt, writeTestRecords } from "./records.ts";
@@ -103,30 +104,6 @@ const pushImage = async (client: ReturnType<typeof openRegistryClient>, repo: st
 
 const organizationName = "first-organization";
 
-/** Invariants across tables, each as a query for violations. */
-const brokenConditions: Readonly<Record<string, string>> = {
-  "a tag has its manifest": `
-    select uid from tags where digest like 'sha256:%' and exists (select from repo_manifests where repo_uid = left(tags.uid, -17))
-      and not exists (select from repo_manifests as held where held.repo_uid = left(tags.uid, -17) and digest in (held.sha256, held.sha512))`,
-  "a manifest has its blobs, and its repo them": `
-    select sha256 from manifest_blobs where not exists (
-      select from repo_blobs join blobs using (sha256) where repo_blobs.repo_uid = manifest_blobs.repo_uid and blobs.sha256 = manifest_blobs.blob)`,
-  "a repo has the event of its creation": `
-    select uid from repos where not exists (select from outbox where subject = repos.uid and type like '%repo.created.v1')`,
-  "a group's creation that was told has its group, unless its deletion was told too": `
-    select subject from outbox as made where type like '%group.created.v1' and not exists (select from groups where uid = made.subject)
-      and not exists (select from outbox as gone where gone.subject = made.subject and gone.type like '%group.deleted.v1')`,
-  "resources are counted as they are": `
-    select organization from (
-      select organization, resource, sum(row_count) as counted from resource_counts where resource in ('repos', 'groups') group by 1, 2) as counts
-    where counted <> case resource when 'repos' then (select count(*) from repos where left(uid, 40) = organization)
-      else (select count(*) from groups where left(uid, 40) = organization and length(uid) > 40) end`,
-};
-
-const holdsTogether = async (url: string): Promise<void> => {
-  for (const [condition, statement] of Object.entries(brokenConditions)) assert.deepEqual(await asOwner(url, statement), [], condition);
-};
-
 /** Removes the server's own address, which a provider's callback contains and which differs after a restore. */
 const withoutOwnAddress = (resource: JsonObject | undefined): JsonObject | undefined => {
   if (resource?.callbackUrl === undefined) return resource;
@@ -186,7 +163,7 @@ test("everything acknowledged before a backup began is restored, despite concurr
   const place = await emptyPlace();
   const restored = done(await admin(["restore", path], place));
   assert.match(restored, /^restored the state of \S+: \d+ rows, \d+ blobs; event positions continue after \d{16}\n$/);
-  await holdsTogether(place.DATABASE_URL ?? "");
+  await assertInvariants(place.DATABASE_URL ?? "");
   const other = await openWorld(place);
   try {
     const now = await everything(other);
