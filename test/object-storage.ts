@@ -7,13 +7,16 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as pause } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 import { CreateBucketCommand, S3Client } from "@aws-sdk/client-s3";
 import { freePort } from "./free-port.ts";
 
 export interface ObjectStorage {
   /** Returns GANTRY_BLOBS for a prefix in its bucket. */
   settingOf(prefix: string): string;
+  /** Freezes it: requests are neither refused nor answered. */
+  pause(): void;
+  resume(): void;
   stop(): Promise<void>;
 }
 
@@ -42,7 +45,7 @@ const reached = async (url: string, child: ChildProcess): Promise<void> => {
       )
     )
       return;
-    await pause(20);
+    await sleep(20);
   }
 };
 
@@ -64,6 +67,8 @@ export const startObjectStorage = async (): Promise<ObjectStorage> => {
   client.destroy();
   return {
     settingOf: (prefix) => `s3://blobs/${prefix}?endpoint=${endpoint}`,
+    pause: () => void child.kill("SIGSTOP"),
+    resume: () => void child.kill("SIGCONT"),
     async stop() {
       child.kill("SIGKILL");
       await ended;

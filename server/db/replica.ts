@@ -1,4 +1,4 @@
-// A standby for lists (GANTRY_READ_REPLICA_URL). Once a second, both servers are asked for their WAL positions. A standby on the same
+// A standby for lists (GANTRY_READ_REPLICA_URL). Every limits.probeMs, both servers are asked for their WAL positions. A standby on the same
 // timeline that has replayed a position has everything that the primary had written then.
 //
 // Permissions are never read there. A list uses it only if it has the access version that the primary has just confirmed, and the last
@@ -25,7 +25,7 @@ interface Mark {
   readonly position: number;
 }
 
-const marksMax = Math.ceil(limits.replicaLagMs / limits.primaryLookMs) + 1;
+const marksMax = Math.ceil(limits.replicaLagMs / limits.probeMs) + 1;
 
 /** Calls `cut` if the standby does not respond, because pending statements will not either. */
 export const openReplica = (host: Host, primary: Primary, log: Log, dependency: Dependency, cut: () => void): Replica => {
@@ -79,7 +79,7 @@ export const openReplica = (host: Host, primary: Primary, log: Log, dependency: 
       looking = undefined;
     });
   };
-  const timer = setInterval(lookOnce, limits.primaryLookMs).unref();
+  const timer = setInterval(lookOnce, limits.probeMs).unref();
   lookOnce();
 
   return {

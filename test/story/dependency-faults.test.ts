@@ -1,0 +1,226 @@
+// The detector of a real server under load: each dependency fails and recovers. Prints when it was noticed, the answers meanwhile, and when
+// it recovered. Measured times are printed and not asserted.
+
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, type TestContext, test } from "node:test";
+import { setTimeout as pause } from "node:timers/promises";
+import { limits } from "#base/limits.ts";
+import { freePort } from "../free-port.ts";
+import { shortOrLong } from "../length.ts";
+import { type ObjectStorage, objectStorageMissing, startObjectStorage } from "../object-storage.ts";
+import { type ReplicatedPostgres, startReplicatedPostgres, until } from "../replicated-postgres.ts";
+import { openSwallowingProxy, type SwallowingProxy } from "../swallowing-proxy.ts";
+import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
+
+const rounds = shortOrLong(1, 3);
+const silentMs = shortOrLong([3_000], [3_000, 12_000, 40_000]);
+const getsPerSecond = 50;
+const writesPerSecond = 10;
+const fullDisk = "filler";
+
+let folder: string;
+let data: string;
+let postgres: ReplicatedPostgres;
+let database: SwallowingProxy;
+let replica: SwallowingProxy;
+let storage: ObjectStorage | undefined;
+let server: Program;
+let url: string;
+let token: string;
+let organization: string;
+let isMounted = false;
+
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "gantry-faults-"));
+  await chmod(folder, 0o711);
+  data = join(folder, "data");
+  await mkdir(data);
+  isMounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${limits.blobSpaceLeftBytes + 64 * 1024 * 1024}`, "gantry", data]).status === 0;
+  const key = join(folder, "secret.key");
+  await writeFile(key, Buffer.alloc(32, 7).toString("base64"), { mode: 0o600 });
+  postgres = await startReplicatedPostgres({ synchronous: false });
+  database = await openSwallowingProxy(postgres.urlOf(postgres.first));
+  replica = await openSwallowingProxy(postgres.urlOf(postgres.second));
+  if (objectStorageMissing() === false) storage = await startObjectStorage();
+  url = `http://127.0.0.1:${await freePort()}`;
+  const { AWS_ACCESS_KEY_ID = "", AWS_SECRET_ACCESS_KEY = "" } = process.env;
+  const environment = {
+    DATABASE_URL: database.url,
+    GANTRY_READ_REPLICA_URL: replica.url,
+    GANTRY_SECRET_KEY_FILE: key,
+    GANTRY_DATA: data,
+    GANTRY_LISTEN: new URL(url).host,
+    GANTRY_PUBLIC_URL: url,
+    ...(storage ? { GANTRY_BLOBS: storage.settingOf("faults"), AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } : {}),
+  };
+  server = start(gantryFile, ["serve"], { env: environment });
+  await server.says(/Gantry serves/);
+  const made = await gantry(["token"], { env: environment });
+  assert.equal(made.code, 0, made.stderr);
+  token = made.stdout.trim();
+  const groups = await (await fetch(`${url}/iam/v2/groups?uidp.in_root=true`, { headers: { authorization: `Bearer ${token}` } })).json();
+  organization = groups.groups[0].uid;
+});
+after(async () => {
+  await stopAll();
+  await database?.close();
+  await replica?.close();
+  await postgres?.close();
+  await storage?.stop();
+  if (isMounted) spawnSync("umount", [data]);
+  await rm(folder, { recursive: true, force: true });
+});
+
+interface Reply {
+  readonly atMs: number;
+  readonly tookMs: number;
+  readonly status: number;
+}
+
+/** Sends requests at a fixed rate, whether or not earlier ones were answered. */
+const openLoad = (send: () => Promise<Response>, perSecond: number): { readonly replies: Reply[]; stop(): Promise<void> } => {
+  const replies: Reply[] = [];
+  const open = new Set<Promise<void>>();
+  const timer = setInterval(() => {
+    const atMs = performance.now();
+    const note = (status: number): void => void replies.push({ atMs, tookMs: performance.now() - atMs, status });
+    const sent = send().then(
+      async (response) => {
+        await response.arrayBuffer();
+        note(response.status);
+      },
+      () => note(0),
+    );
+    open.add(sent);
+    void sent.then(() => open.delete(sent));
+  }, 1_000 / perSecond);
+  return {
+    replies,
+    async stop() {
+      clearInterval(timer);
+      await Promise.all(open);
+    },
+  };
+};
+
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(2)} s`;
+
+interface Fault {
+  readonly dependency: string;
+  readonly begin: () => void | Promise<void>;
+  readonly end: () => void | Promise<void>;
+  readonly lastsMs: number;
+  /** Of /readyz, and the statuses that gets and writes may have meanwhile. */
+  readonly ready: 200 | 503;
+  readonly statuses: readonly number[];
+}
+
+let written = 0;
+
+/** A failure of the database takes the standby along, which recovers later. */
+const failedNow = (): ReadonlySet<string> => {
+  const failed = new Set<string>();
+  for (const [, event, name = ""] of server.stderr().matchAll(/"dependency\.(failed|recovered)".*?"dependency":"(\w+)"/g))
+    if (event === "failed") failed.add(name);
+    else failed.delete(name);
+  return failed;
+};
+
+const measure = async (t: TestContext, { dependency, begin, end, lastsMs, ready, statuses }: Fault): Promise<void> => {
+  await until(() => (failedNow().size === 0 ? true : undefined));
+  const authorization = `Bearer ${token}`;
+  const gets = openLoad(() => fetch(`${url}/iam/v2/groups/${organization}`, { headers: { authorization } }), getsPerSecond);
+  const writes = openLoad(
+    () =>
+      fetch(`${url}/iam/v2/groups/${organization}`, {
+        method: "POST",
+        headers: { authorization, "content-type": "application/json" },
+        body: JSON.stringify({ name: `written-${written++}` }),
+      }),
+    writesPerSecond,
+  );
+  const readiness = openLoad(() => fetch(`${url}/readyz`), 20);
+  const said = server.stderr().length;
+  const logged = (event: string): Promise<number> =>
+    until(() =>
+      server
+        .stderr()
+        .slice(said)
+        .split("\n")
+        .some((line) => line.includes(`"${event}"`) && line.includes(`"dependency":"${dependency}"`))
+        ? performance.now()
+        : undefined,
+    );
+  await pause(1_000);
+  const beganMs = performance.now();
+  await begin();
+  const failedMs = await logged("dependency.failed");
+  await pause(Math.max(0, lastsMs - (performance.now() - beganMs)));
+  const endedMs = performance.now();
+  await end();
+  const recoveredMs = await logged("dependency.recovered");
+  await pause(1_000);
+  await Promise.all([gets.stop(), writes.stop(), readiness.stop()]);
+
+  const replies = [...gets.replies, ...writes.replies];
+  const meanwhile = replies.filter(({ atMs }) => atMs >= beganMs && atMs < endedMs);
+  const slowest = Math.max(...meanwhile.map(({ tookMs }) => tookMs));
+  const counted = Map.groupBy(meanwhile, ({ status }) => status);
+  const firstGood = Math.min(
+    ...gets.replies.filter(({ atMs, status }) => atMs >= endedMs && status === 200).map(({ atMs, tookMs }) => atMs + tookMs - endedMs),
+  );
+  const unready = readiness.replies.find(({ atMs, status }) => atMs >= beganMs && status !== 200);
+  t.diagnostic(
+    [
+      `noticed after ${seconds(failedMs - beganMs)}`,
+      `/readyz ${unready ? `${unready.status} after ${seconds(unready.atMs + unready.tookMs - beganMs)}` : "stays 200"}`,
+      `answers meanwhile ${[...counted].map(([status, { length }]) => `${status} × ${length}`).join(", ")}, the slowest in ${seconds(slowest)}`,
+      `first good get ${seconds(firstGood)} after the end`,
+      `recovered after ${seconds(recoveredMs - endedMs)}`,
+    ].join("; "),
+  );
+  assert.equal(unready?.status ?? 200, ready);
+  for (const { status } of replies) assert.ok(statuses.includes(status), `${status}`);
+  const last = gets.replies.toSorted((one, other) => one.atMs - other.atMs).at(-1);
+  assert.equal(last?.status, 200);
+};
+
+const good = [200, 201];
+const refused = [...good, 503];
+
+for (let round = 1; round <= rounds; round++) {
+  const name = (what: string): string => `${what} is noticed, and the server recovers from it${rounds === 1 ? "" : `, round ${round}`}`;
+  const silence = { dependency: "database", begin: () => database.swallow(), end: () => database.forward(), ready: 503, statuses: refused } as const;
+
+  for (const lastsMs of silentMs)
+    test(name(`a database that is silent for ${lastsMs / 1000} s`), { timeout: 180_000 }, (t) => measure(t, { ...silence, lastsMs }));
+
+  test(name("a database that refuses connections"), { timeout: 180_000 }, (t) => measure(t, { ...silence, begin: () => database.hangUp(), lastsMs: 3_000 }));
+
+  test(name("a standby that is silent"), { timeout: 180_000 }, (t) =>
+    measure(t, { dependency: "replica", begin: () => replica.swallow(), end: () => replica.forward(), lastsMs: 3_000, ready: 200, statuses: good }),
+  );
+
+  test(name("blob storage that is silent"), { timeout: 180_000 }, async (t) => {
+    if (!storage) return t.skip("NOT TESTED: the S3 server of the tests is not here");
+    const { pause: hold, resume } = storage;
+    await measure(t, { dependency: "blobs", begin: hold, end: resume, lastsMs: 5_000, ready: 200, statuses: good });
+  });
+
+  test(name("a disk that is almost full"), { timeout: 180_000 }, async (t) => {
+    if (!isMounted) return t.skip("NOT TESTED: a small file system cannot be mounted here");
+    const path = join(data, fullDisk);
+    await measure(t, {
+      dependency: "disk",
+      begin: () => writeFile(path, Buffer.alloc(96 * 1024 * 1024)),
+      end: () => rm(path),
+      lastsMs: 3_000,
+      ready: 200,
+      statuses: good,
+    });
+  });
+}
