@@ -4,6 +4,8 @@
 //   /console/acme/team              group
 //   /console/acme/team/-/repos/app  repo
 //   /console/acme/-/identities      identities, likewise roles and bindings
+//   /console/acme/-/invites         invites, likewise sessions
+//   /console/-/account              the user's own sessions and memberships
 //   /console/acme/-/access          access to the group
 //
 // A name that "/-/" or an address could not contain is replaced by the last part of the uid.
@@ -14,14 +16,14 @@ export const root = "/console";
 
 const lists = ["identities", "roles", "bindings"] as const;
 export type ListName = (typeof lists)[number];
-export const groupPages = ["access", ...lists] as const;
+export const groupPages = ["access", ...lists, "invites", "sessions"] as const;
 export type GroupPage = (typeof groupPages)[number];
 
 export type Page =
-  | { readonly kind: "home" }
+  | { readonly kind: "home" | "account" }
   | { readonly kind: "group"; readonly names: readonly string[] }
   | { readonly kind: "list"; readonly names: readonly string[]; readonly list: ListName }
-  | { readonly kind: "access"; readonly names: readonly string[] }
+  | { readonly kind: "access" | "invites" | "sessions"; readonly names: readonly string[] }
   | { readonly kind: "repo"; readonly names: readonly string[]; readonly repo: string }
   | { readonly kind: "unknown" };
 
@@ -43,10 +45,11 @@ export const pageAt = (path: string): Page => {
   const at = segments.indexOf("-");
   const names = at < 0 ? segments : segments.slice(0, at);
   const [name, item, ...more] = at < 0 ? [] : segments.slice(at + 1);
+  if (names.length === 0 && name === "account" && item === undefined) return { kind: "account" };
   if (names.length === 0 || more.length > 0) return { kind: "unknown" };
   if (at < 0) return { kind: "group", names };
   if (name === "repos" && item !== undefined) return { kind: "repo", names, repo: item };
-  if (name === "access" && item === undefined) return { kind: "access", names };
+  if ((name === "access" || name === "invites" || name === "sessions") && item === undefined) return { kind: name, names };
   const list = lists.find((each) => each === name);
   return list !== undefined && item === undefined ? { kind: "list", names, list } : { kind: "unknown" };
 };
@@ -68,6 +71,8 @@ export const segmentsAt = (uid: string, names: readonly string[]): readonly stri
 
 export const addressOf = (names: readonly string[], ...rest: readonly string[]): string =>
   [root, ...names.map(encodeURIComponent), ...(rest.length > 0 ? ["-", ...rest.map(encodeURIComponent)] : [])].join("/");
+
+export const accountAddress = `${root}/-/account`;
 
 const listeners = new Set<() => void>();
 const subscribe = (listener: () => void): (() => void) => {

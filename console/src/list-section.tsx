@@ -7,6 +7,8 @@ import { type Column, Failure, Pager, Section, Skeleton, Table } from "./parts.t
 
 interface ListSectionProps<Data, Item> {
   readonly title: string;
+  readonly about?: string;
+  readonly action?: ReactNode;
   readonly result: UseQueryResult<Answer<Data>>;
   readonly itemsOf: (data: Data) => readonly Item[];
   readonly columns: readonly Column<Item>[];
@@ -18,6 +20,8 @@ interface ListSectionProps<Data, Item> {
 
 export const ListSection = <Data extends { readonly totalCount?: string }, Item extends { readonly uid: string }>({
   title,
+  about,
+  action,
   result,
   itemsOf,
   columns,
@@ -34,7 +38,8 @@ export const ListSection = <Data extends { readonly totalCount?: string }, Item 
     return items.length === 0 && total === 0 ? empty : <Table caption={title} columns={columns} items={items} />;
   };
   return (
-    <Section title={title} count={data === undefined ? undefined : count(total)}>
+    <Section title={title} count={data === undefined ? undefined : count(total)} action={action}>
+      {about === undefined ? null : <p className="about section-about">{about}</p>}
       {body()}
       {data === undefined || result.error ? null : <Pager total={total} parameter={parameter} what={title} />}
     </Section>

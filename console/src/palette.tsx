@@ -2,7 +2,7 @@
 
 import { type KeyboardEvent, type ReactNode, useDeferredValue, useEffect, useId, useRef, useState } from "react";
 import type { SearchResult } from "../../client/package.ts";
-import { addressOf, groupPages, navigate, type Page, root, segmentsAt } from "./address.ts";
+import { accountAddress, addressOf, groupPages, navigate, type Page, root, segmentsAt } from "./address.ts";
 import { useAsk } from "./api.ts";
 import { Dialog } from "./dialog.tsx";
 import { showOverlay } from "./overlay.ts";
@@ -80,6 +80,7 @@ const pagesAt = ({ page, path }: Omit<PaletteProps, "query">): Entry[] => {
       }),
     ),
     { key: "home", icon: "home", title: texts.home, run: to(root) },
+    { key: "account", icon: "user", title: texts.ownAccount, run: to(accountAddress) },
     { key: "docs", icon: "book", title: texts.docs, run: () => location.assign("/docs") },
   ];
 };

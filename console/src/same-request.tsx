@@ -15,6 +15,11 @@ const positionals: Readonly<Record<string, readonly string[]>> = {
   "iam.groups.get": ["uid"],
   "iam.access.mine": ["place"],
   "iam.role-bindings.delete": ["uid"],
+  "iam.group-invites.delete": ["uid"],
+  "iam.memberships.accept": ["group"],
+  "iam.memberships.decline": ["group"],
+  "sessions.revoke": ["uid"],
+  "sessions.group-sessions.revoke": ["uid"],
   "names.search": ["query"],
   "names.resolve": ["path"],
 };

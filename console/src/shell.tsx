@@ -1,7 +1,7 @@
 // Header, tree and content of a signed-in user.
 
 import { type ComponentType, type LazyExoticComponent, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
-import { addressOf, type Page, pageAt, root, useAddress } from "./address.ts";
+import { accountAddress, addressOf, type Page, pageAt, root, useAddress } from "./address.ts";
 import { useAsk } from "./api.ts";
 import { GroupPage } from "./pages/group.tsx";
 import { HomePage, topmost } from "./pages/home.tsx";
@@ -24,6 +24,9 @@ const onDemand = <Props,>(load: () => Promise<ComponentType<Props>>): LazyExotic
   });
 
 const AccessPage = onDemand(async () => (await import("./pages/access.tsx")).AccessPage);
+const AccountPage = onDemand(async () => (await import("./pages/account.tsx")).AccountPage);
+const InvitesPage = onDemand(async () => (await import("./pages/invites.tsx")).InvitesPage);
+const SessionsPage = onDemand(async () => (await import("./pages/sessions.tsx")).SessionsPage);
 const ListPage = onDemand(async () => (await import("./pages/lists.tsx")).ListPage);
 const ChoicePage = onDemand(async () => (await import("./pages/choice.tsx")).ChoicePage);
 const Keys = onDemand(async () => (await import("./keys.tsx")).Keys);
@@ -63,6 +66,9 @@ const AccountMenu = (): ReactNode => {
         <p className="who">
           <Name>{name}</Name>
         </p>
+        <Link className="button" href={accountAddress} onClick={() => menu.current?.removeAttribute("open")}>
+          {texts.ownAccount}
+        </Link>
         <button type="button" className="button" onClick={() => void signOut()}>
           {texts.signOut}
         </button>
@@ -101,13 +107,15 @@ const Breadcrumb = ({ page, path }: BreadcrumbProps): ReactNode => {
   );
 };
 
-const Place = ({ page, path }: { readonly page: Exclude<Page, { kind: "home" | "unknown" }>; readonly path: readonly GroupPlace[] }): ReactNode => {
+const groupPages = { group: GroupPage, access: AccessPage, invites: InvitesPage, sessions: SessionsPage };
+
+const Place = ({ page, path }: { readonly page: Extract<Page, { names: readonly string[] }>; readonly path: readonly GroupPlace[] }): ReactNode => {
   // A new page starts with its own state.
   const key = page.names.join("/");
-  if (page.kind === "group") return <GroupPage key={key} names={page.names} path={path} />;
-  if (page.kind === "access") return <AccessPage key={key} names={page.names} path={path} />;
+  if (page.kind === "repo") return <RepoPage key={`${key}//${page.repo}`} path={path} repo={page.repo} />;
   if (page.kind === "list") return <ListPage key={key} names={page.names} path={path} list={page.list} />;
-  return <RepoPage key={`${key}//${page.repo}`} path={path} repo={page.repo} />;
+  const Content = groupPages[page.kind];
+  return <Content key={key} names={page.names} path={path} />;
 };
 
 /** The part of an address after its group. */
@@ -158,7 +166,8 @@ export const Shell = (): ReactNode => {
   const groups = isBelow ? visible.data && topmost(visible.data.data.groups) : roots.data?.data.groups;
   const content = (): ReactNode => {
     if (page.kind === "home") return <HomePage />;
-    if (page.kind === "unknown") return <Unknown page={page} />;
+    if (page.kind === "account") return <AccountPage />;
+    if (!("names" in page)) return <Unknown page={page} />;
     if (place.error) return <Failure error={place.error} retry={() => void place.refetch()} />;
     if (!paths) return <Skeleton rows={6} />;
     if (paths.length > 1) return <ChoicePage sent={place.data?.sent} paths={paths} rest={restOf(url)} />;

@@ -1,9 +1,8 @@
 // Adds a role binding.
 
 import { type FormEvent, type ReactNode, useState } from "react";
-import type { Role, RoleBindingInput } from "../../../client/package.ts";
+import type { RoleBindingInput } from "../../../client/package.ts";
 import { isUid } from "../address.ts";
-import { useAsk } from "../api.ts";
 import { Dialog } from "../dialog.tsx";
 import { announce, Icon, nameOr } from "../parts.tsx";
 import type { Place } from "../questions.ts";
@@ -11,19 +10,9 @@ import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
 import { useIdentities } from "./identities.ts";
 import { Picker } from "./picker.tsx";
-import { builtInRoles, createBinding, customRoles } from "./requests.ts";
+import { createBinding } from "./requests.ts";
+import { roleChoices, useRoles } from "./roles.ts";
 import { usePreview, useSend } from "./send.ts";
-
-/** Roles that most groups use, first. */
-const usual = ["viewer", "editor", "owner", "registry.pull", "registry.push", "registry.pull_token_creator"];
-
-const rank = ({ uid, name }: Role): number => (uid.includes("/") ? -1 : usual.includes(name) ? usual.indexOf(name) : usual.length);
-
-/** Custom roles are usable in their group and below. */
-const rolesFor = (roles: readonly Role[], place: string): Role[] =>
-  roles
-    .filter(({ uid }) => !uid.includes("/") || `${place}/`.startsWith(`${uid.slice(0, uid.lastIndexOf("/"))}/`))
-    .sort((one, other) => rank(one) - rank(other) || (one.name < other.name ? -1 : 1));
 
 /** The end of a day of the user's calendar. */
 const endOfDay = (date: string): string => {
@@ -44,9 +33,7 @@ export const BindingForm = ({ path, identity: first, onClose }: BindingFormProps
   const [date, setDate] = useState("");
   const [unknown, setUnknown] = useState<{ readonly identity: boolean; readonly role: boolean }>();
   const { choices, onType } = useIdentities(path);
-  const builtIn = useAsk(builtInRoles()).data?.data.roles ?? [];
-  const custom = useAsk(customRoles(path[0]?.uid ?? "")).data?.data.roles ?? [];
-  const roles = rolesFor([...builtIn, ...custom], place.uid);
+  const roles = useRoles(path);
   const { problems, isSending, send } = useSend(["identityUid", "roleUid", "expireTime"]);
   const binding: RoleBindingInput = { identityUid, roleUid, ...(date === "" ? {} : { expireTime: endOfDay(date) }) };
   const question = createBinding(place.uid, binding);
@@ -92,11 +79,7 @@ export const BindingForm = ({ path, identity: first, onClose }: BindingFormProps
           hint={texts.roleHint}
           problem={unknown?.role === false ? texts.roleUnknown : problems.fields.roleUid}
           value={roleUid}
-          choices={roles.map(({ uid, name, capabilities, description }) => ({
-            value: uid,
-            title: name,
-            detail: uid.includes("/") && description !== "" ? description : texts.capabilityCount(capabilities.length),
-          }))}
+          choices={roleChoices(roles)}
           onChange={setRole}
           required
         />

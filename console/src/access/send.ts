@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "react";
 import { ApiError } from "../../../client/package.ts";
-import { ask, preview, type Question, queryClient, type Sent } from "../api.ts";
+import { type Answer, ask, preview, type Question, queryClient, type Sent } from "../api.ts";
 import { texts } from "../texts.ts";
 
 export interface Problems {
@@ -27,24 +27,24 @@ const problemsOf = (error: unknown, fields: readonly string[]): Problems => {
 interface Sender {
   readonly problems: Problems;
   readonly isSending: boolean;
-  /** Sends, and returns whether it was accepted. What the page shows is then read again. */
-  readonly send: (question: Question<unknown>) => Promise<boolean>;
+  /** Sends, and returns the answer; undefined if it was refused. What the page shows is then read again. */
+  readonly send: <Data>(question: Question<Data>) => Promise<Answer<Data> | undefined>;
 }
 
 export const useSend = (fields: readonly string[] = []): Sender => {
   const [problems, setProblems] = useState(none);
   const [isSending, setSending] = useState(false);
   const stop = useRef(new AbortController());
-  const send = async (question: Question<unknown>): Promise<boolean> => {
+  const send: Sender["send"] = async (question) => {
     setSending(true);
     setProblems(none);
     try {
-      await ask(question, stop.current.signal);
+      const answer = await ask(question, stop.current.signal);
       await queryClient.invalidateQueries();
-      return true;
+      return answer;
     } catch (thrown) {
       setProblems(problemsOf(thrown, fields));
-      return false;
+      return undefined;
     } finally {
       setSending(false);
     }

@@ -13,11 +13,14 @@ interface GroupHeadingProps {
   readonly current: GroupPage | "overview";
 }
 
+/** Pages that send other requests instead of one for the group's description. */
+const frugal: ReadonlySet<string> = new Set(["access", "invites", "sessions"]);
+
 export const GroupHeading = ({ names, path, current }: GroupHeadingProps): ReactNode => {
   const place = path.at(-1);
   const uid = place?.uid ?? "";
   const name = place?.name || (names.at(-1) ?? "");
-  const group = useAsk(groupAt(uid), { onlyKnown: current === "access" }).data?.data;
+  const group = useAsk(groupAt(uid), { onlyKnown: frugal.has(current) }).data?.data;
   usePageTitle(current === "overview" ? name : `${texts[current]} · ${name}`);
   return (
     <>

@@ -1,0 +1,59 @@
+// Asks before a change that cannot be undone.
+
+import type { ReactNode } from "react";
+import { usePreview, useSend } from "./access/send.ts";
+import type { Question } from "./api.ts";
+import { Dialog } from "./dialog.tsx";
+import { announce, Icon } from "./parts.tsx";
+import { SameRequest } from "./same-request.tsx";
+import { texts } from "./texts.ts";
+
+export interface Confirmation {
+  /** Also the label of the button. */
+  readonly title: string;
+  readonly about: ReactNode;
+  readonly effect: string;
+  readonly question: Question<unknown>;
+  /** Read out afterwards. */
+  readonly done: string;
+  /** False: the change only adds. */
+  readonly isDangerous?: boolean;
+}
+
+export const Confirm = ({ title, about, effect, question, done, isDangerous = true, onClose }: Confirmation & { readonly onClose: () => void }): ReactNode => {
+  const { problems, isSending, send } = useSend();
+  const sent = usePreview(question);
+  const confirm = async (): Promise<void> => {
+    if (isSending || !(await send(question))) return;
+    onClose();
+    announce(done);
+  };
+  return (
+    <Dialog label={title} className="dialog form-dialog" onClose={onClose}>
+      <header>
+        <h2>{title}</h2>
+        <button type="button" className="copy" aria-label={texts.close} onClick={onClose}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <div className="fields">
+        <p className="sentence">{about}</p>
+        <p>{effect}</p>
+        {problems.message === "" ? null : (
+          <p className="notice" role="alert">
+            {problems.message}
+          </p>
+        )}
+        <SameRequest sent={[sent]} />
+        <div className="form-actions">
+          <button type="button" className="button" onClick={onClose}>
+            {texts.cancel}
+          </button>
+          <button type="button" className={isDangerous ? "button danger" : "button primary"} aria-disabled={isSending} onClick={() => void confirm()}>
+            {title}
+          </button>
+        </div>
+      </div>
+    </Dialog>
+  );
+};

@@ -1,0 +1,72 @@
+// Sessions from sign-ins through the identity providers of a group.
+
+import { type ReactNode, useState } from "react";
+import type { SignInSession } from "../../../client/package.ts";
+import { positionIn, useAddress } from "../address.ts";
+import { useAsk } from "../api.ts";
+import { Confirm } from "../confirm.tsx";
+import { ListSection } from "../list-section.tsx";
+import { type Column, Copy, Empty, nameOr } from "../parts.tsx";
+import { endSession, identitiesOf, sessionsIn } from "../people/requests.ts";
+import { endColumn, endsColumn, programColumn, programOf, sessionColumns } from "../people/session-columns.tsx";
+import type { Place } from "../questions.ts";
+import { SameRequest } from "../same-request.tsx";
+import { texts } from "../texts.ts";
+import { GroupHeading } from "./group-heading.tsx";
+
+interface SessionsPageProps {
+  readonly names: readonly string[];
+  readonly path: readonly Place[];
+}
+
+export const SessionsPage = ({ names, path }: SessionsPageProps): ReactNode => {
+  const uid = path.at(-1)?.uid ?? "";
+  const result = useAsk(sessionsIn(uid, positionIn(useAddress(), "skip")));
+  const uids = [...new Set(result.data?.data.sessions.map(({ identityUid }) => identityUid))].sort();
+  const identities = useAsk(uids.length > 0 ? identitiesOf(uids) : undefined).data?.data.identities ?? [];
+  const named = new Map(identities.map((each) => [each.uid, each.name || each.email]));
+  const [ending, setEnding] = useState<SignInSession>();
+  const user: Column<SignInSession> = {
+    title: texts.user,
+    cell: ({ identityUid }) => (
+      <span className="digest">
+        {nameOr(named.get(identityUid) ?? "", identityUid)}
+        <Copy text={identityUid} what="uid" />
+      </span>
+    ),
+  };
+  return (
+    <>
+      <GroupHeading names={names} path={path} current="sessions" />
+      <ListSection
+        title={texts.sessions}
+        about={texts.sessionsText}
+        result={result}
+        itemsOf={(data) => data.sessions}
+        columns={[user, programColumn, ...sessionColumns, endsColumn, endColumn(setEnding)]}
+        count={texts.sessionCount}
+        parameter="skip"
+        empty={
+          <Empty icon="user" title={texts.noSessionsTitle}>
+            <p>{texts.noSessionsText}</p>
+          </Empty>
+        }
+      />
+      <SameRequest sent={[result.data?.sent]} />
+      {ending ? (
+        <Confirm
+          title={texts.endSession}
+          about={
+            <>
+              {nameOr(named.get(ending.identityUid) ?? "", ending.identityUid)}: <bdi>{programOf(ending)}</bdi>
+            </>
+          }
+          effect={texts.endSessionText}
+          question={endSession(ending.uid)}
+          done={texts.sessionEndedNow}
+          onClose={() => setEnding(undefined)}
+        />
+      ) : null}
+    </>
+  );
+};
