@@ -39,13 +39,16 @@ const requireDatabase = async ({ environment }: Terminal): Promise<void> => {
   );
 };
 
-const mint = async (terminal: Terminal, { identity, audience }: Options): Promise<string> => {
-  if (identity !== undefined && !isUid(identity)) throw new Fault("INVALID_ARGUMENT", `--identity must be a uid, not ${JSON.stringify(identity)}`);
+export const operatorToken = async (terminal: Terminal, audience?: string): Promise<string> => {
   await requireDatabase(terminal);
-  if (identity === undefined) {
-    const { environment, log, err } = terminal;
-    return mintOperatorToken({ settings: readSettings(environment), log, join: true, progress: (line) => err.write(`${line}\n`) }, audience);
-  }
+  const { environment, log, err } = terminal;
+  return mintOperatorToken({ settings: readSettings(environment), log, join: true, progress: (line) => err.write(`${line}\n`) }, audience);
+};
+
+const mint = async (terminal: Terminal, { identity, audience }: Options): Promise<string> => {
+  if (identity === undefined) return operatorToken(terminal, audience);
+  if (!isUid(identity)) throw new Fault("INVALID_ARGUMENT", `--identity must be a uid, not ${JSON.stringify(identity)}`);
+  await requireDatabase(terminal);
   return withApplication(terminal, async ({ services, call }) => {
     await call("chainguard.platform.iam.v2.IdentitiesService/GetIdentity", { uid: identity });
     return mintToken(services, identity, audience);

@@ -181,4 +181,5 @@ export const signOut = async (options: SignOutOptions): Promise<void> => {
   const files = host === undefined ? [] : removeRegistryLogin(environment, host);
   if (files.length > 0) out.write(`docker, podman, skopeo and similar tools are signed out of ${host} (${files.join(", ")})\n`);
 };
+export { offerToConsole } from "./console-offer.ts";
 export { openInBrowser } from "./open-browser.ts";

@@ -6,11 +6,12 @@ import { createRoot } from "react-dom/client";
 import { queryClient } from "./api.ts";
 import { startSession, useSession } from "./session.ts";
 import { Shell } from "./shell.tsx";
-import { SignInPage } from "./sign-in-page.tsx";
+import { OfferPage, SignInPage } from "./sign-in-page.tsx";
 import { texts } from "./texts.ts";
 
 const App = (): ReactNode => {
-  const { state, notice } = useSession();
+  const { state, notice, offer } = useSession();
+  if (offer) return <OfferPage offer={offer} />;
   if (state === "in") return <Shell />;
   if (state === "out") return <SignInPage notice={notice} />;
   return (

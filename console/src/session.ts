@@ -10,7 +10,7 @@ import { texts } from "./texts.ts";
 interface Held {
   readonly token: string;
   readonly untilMs: number;
-  /** Pasted by the user, so it cannot be renewed. */
+  /** Pasted by the user or from a program, so it cannot be renewed. */
   readonly pasted: boolean;
 }
 
@@ -20,6 +20,20 @@ export interface Session {
   readonly notice: string;
   /** The server has a newer console than this page. */
   readonly outdated: boolean;
+  /** A program (`gantry open`) offers its access token. */
+  readonly offer?: Offer | undefined;
+}
+
+export interface Offer {
+  readonly code: string;
+  readonly account: Account;
+}
+
+interface Account {
+  readonly uid: string;
+  readonly name: string;
+  readonly email: string;
+  readonly operator: boolean;
 }
 
 let held: Held | undefined;
@@ -59,6 +73,7 @@ interface SessionAnswer {
   readonly expiresIn?: number;
   readonly build?: string;
   readonly message?: string;
+  readonly account?: Account;
 }
 
 const post = async (form: Readonly<Record<string, string>>): Promise<SessionAnswer> => {
@@ -69,17 +84,17 @@ const post = async (form: Readonly<Record<string, string>>): Promise<SessionAnsw
   return answer;
 };
 
-const hold = ({ signedIn, token, expiresIn = 0 }: SessionAnswer): boolean => {
+const hold = ({ signedIn, token, expiresIn = 0 }: SessionAnswer, pasted = false): boolean => {
   if (signedIn !== true || token === undefined) return false;
-  held = { token, untilMs: performance.now() + expiresIn * 1000, pasted: false };
-  update({ state: "in", notice: "" });
+  held = { token, untilMs: performance.now() + expiresIn * 1000, pasted };
+  update({ state: "in", notice: "", offer: undefined });
   return true;
 };
 
 let renewal: Promise<boolean> | undefined;
 const renew = (): Promise<boolean> => {
   renewal ??= post({ do: "renew" })
-    .then(hold)
+    .then((answer) => hold(answer))
     .finally(() => {
       renewal = undefined;
     });
@@ -146,7 +161,50 @@ const redeem = async (parameters: URLSearchParams): Promise<boolean> => {
   return begun;
 };
 
+/** Takes the code out of the address. */
+const takeOfferedCode = (): string => {
+  const [, code = ""] = /^#open=([\w-]{43})$/.exec(location.hash) ?? [];
+  if (code !== "") replaceAddress(location.pathname + location.search);
+  return code;
+};
+
+const noticeOf = (thrown: unknown): string => (thrown instanceof TypeError ? texts.offline : thrown instanceof Error ? thrown.message : String(thrown));
+
+const showOffer = async (code: string): Promise<void> => {
+  try {
+    const { account } = await post({ do: "account", code });
+    update({ state: "out", notice: "", offer: account && { code, account } });
+  } catch (thrown) {
+    update({ state: "out", notice: `${texts.offerFailed}: ${noticeOf(thrown)}` });
+  }
+};
+
+/** Continues with the token that a program offers, after the user has agreed. */
+export const acceptOffer = async ({ code }: Offer): Promise<void> => {
+  try {
+    hold(await post({ do: "redeem", code }), true);
+  } catch (thrown) {
+    update({ offer: undefined, notice: `${texts.offerFailed}: ${noticeOf(thrown)}` });
+  }
+};
+
+export const declineOffer = (): void => {
+  update({ state: "starting", offer: undefined });
+  void startSession();
+};
+
+// The same page gets another code if the command runs again.
+window.addEventListener("hashchange", () => {
+  const code = takeOfferedCode();
+  if (code !== "") void showOffer(code);
+});
+
 export const startSession = async (): Promise<void> => {
+  const code = takeOfferedCode();
+  if (code !== "") {
+    await showOffer(code);
+    return;
+  }
   const parameters = new URLSearchParams(location.search);
   try {
     const isReturn = location.pathname === root && parameters.has("state");
@@ -154,7 +212,7 @@ export const startSession = async (): Promise<void> => {
     if (await renew()) return;
     update({ state: "out" });
   } catch (thrown) {
-    update({ state: "out", notice: thrown instanceof TypeError ? texts.offline : thrown instanceof Error ? thrown.message : String(thrown) });
+    update({ state: "out", notice: noticeOf(thrown) });
   }
 };
 

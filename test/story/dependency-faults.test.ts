@@ -3,11 +3,13 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdirSync, mkdtempSync } from "node:fs";
+import { chmod, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
+import { isObject, type Json, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { freePort } from "../free-port.ts";
 import { shortOrLong } from "../length.ts";
@@ -22,8 +24,13 @@ const getsPerSecond = 50;
 const writesPerSecond = 10;
 const fullDisk = "filler";
 
-let folder: string;
-let data: string;
+const folder = mkdtempSync(join(tmpdir(), "gantry-faults-"));
+const data = join(folder, "data");
+mkdirSync(data);
+const size = limits.blobSpaceLeftBytes + 64 * 1024 * 1024;
+const isMounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "gantry", data]).status === 0;
+const storageMissing = objectStorageMissing();
+
 let postgres: ReplicatedPostgres;
 let database: SwallowingProxy;
 let replica: SwallowingProxy;
@@ -32,20 +39,15 @@ let server: Program;
 let url: string;
 let token: string;
 let organization: string;
-let isMounted = false;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "gantry-faults-"));
   await chmod(folder, 0o711);
-  data = join(folder, "data");
-  await mkdir(data);
-  isMounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${limits.blobSpaceLeftBytes + 64 * 1024 * 1024}`, "gantry", data]).status === 0;
   const key = join(folder, "secret.key");
   await writeFile(key, Buffer.alloc(32, 7).toString("base64"), { mode: 0o600 });
   postgres = await startReplicatedPostgres({ synchronous: false });
   database = await openSwallowingProxy(postgres.urlOf(postgres.first));
   replica = await openSwallowingProxy(postgres.urlOf(postgres.second));
-  if (objectStorageMissing() === false) storage = await startObjectStorage();
+  if (storageMissing === false) storage = await startObjectStorage();
   url = `http://127.0.0.1:${await freePort()}`;
   const { AWS_ACCESS_KEY_ID = "", AWS_SECRET_ACCESS_KEY = "" } = process.env;
   const environment = {
@@ -62,8 +64,9 @@ before(async () => {
   const made = await gantry(["token"], { env: environment });
   assert.equal(made.code, 0, made.stderr);
   token = made.stdout.trim();
-  const groups = await (await fetch(`${url}/iam/v2/groups?uidp.in_root=true`, { headers: { authorization: `Bearer ${token}` } })).json();
-  organization = groups.groups[0].uid;
+  const groups = (await (await fetch(`${url}/iam/v2/groups?uidp.in_root=true`, { headers: { authorization: `Bearer ${token}` } })).json()) as Json;
+  assert.ok(isObject(groups));
+  organization = text(objectList(groups, "groups")[0] ?? {}, "uid");
 });
 after(async () => {
   await stopAll();
@@ -205,14 +208,15 @@ for (let round = 1; round <= rounds; round++) {
     measure(t, { dependency: "replica", begin: () => replica.swallow(), end: () => replica.forward(), lastsMs: 3_000, ready: 200, statuses: good }),
   );
 
-  test(name("blob storage that is silent"), { timeout: 180_000 }, async (t) => {
-    if (!storage) return t.skip("NOT TESTED: the S3 server of the tests is not here");
-    const { pause: hold, resume } = storage;
+  test(name("blob storage that is silent"), { timeout: 180_000, skip: storageMissing }, async (t) => {
+    const { pause: hold, resume } = storage ?? assert.fail();
     await measure(t, { dependency: "blobs", begin: hold, end: resume, lastsMs: 5_000, ready: 200, statuses: good });
   });
 
-  test(name("a disk that is almost full"), { timeout: 180_000 }, async (t) => {
-    if (!isMounted) return t.skip("NOT TESTED: a small file system cannot be mounted here");
+  test(name("a disk that is almost full"), {
+    timeout: 180_000,
+    skip: !isMounted && "NOT TESTED: a small file system cannot be mounted here",
+  }, async (t) => {
     const path = join(data, fullDisk);
     await measure(t, {
       dependency: "disk",

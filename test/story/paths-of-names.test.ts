@@ -163,9 +163,11 @@ test("gantry version prints both versions and names an unreachable server", asyn
   assert.match(await run(["version", "--server", "http://127.0.0.1:9"]), /\nserver {2}no response from http:\/\/127\.0\.0\.1:9\n$/);
 });
 
-test("gantry open prints the page of the server, of a command's words and of a resource, never with a token", async () => {
+test("gantry open prints the page of the console, of a command's words and of a resource, never with a token", async () => {
   const open = (...words: readonly string[]): Promise<string> => run(["open", ...words, "--no-browser"]);
-  assert.equal(await open(), `${world.url}/\n`);
+  const console = await open();
+  assert.match(console, /\/console#open=[\w-]{43}\n$/);
+  assert.equal(console.includes(owner), false);
   const reference = `${world.url}/docs/reference`;
   for (const [words, page] of [
     ["iam", "iam"],

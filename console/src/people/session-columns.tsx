@@ -27,7 +27,7 @@ export const sessionColumns: readonly Column<SignInSession>[] = [
     cell: ({ address }) => (address === "" ? <span className="quiet">{texts.none}</span> : <bdi className="one-line">{address}</bdi>),
     minor: true,
   },
-  { title: texts.began, cell: ({ createTime }) => <Time time={createTime} /> },
+  { title: texts.began, cell: ({ createTime }) => <Time time={createTime} />, minor: true },
 ];
 
 export const endsColumn: Column<SignInSession> = { title: texts.endsBy, cell: ({ expireTime }) => <Expiry time={expireTime} />, minor: true };

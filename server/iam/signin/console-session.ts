@@ -3,6 +3,7 @@
 //   POST /console/session   do=begin&code=…&verifier=…   redeems a code; sets the cookie
 //                           do=renew                     returns an access token for the cookie
 //                           do=end                       revokes the session; removes the cookie
+//                           do=offer, account, redeem    a program's access token for the page (console-handover.ts)
 //
 // The page keeps the access token in memory. The refresh token stays in the cookie, which no script reads and no other site sends.
 
@@ -13,6 +14,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import type { Binding } from "#db";
 import { codeGrant, codeGrantType } from "./authorization-code.ts";
+import { offerToken, redeemOffer, showOfferedAccount } from "./console-handover.ts";
 import { singleParameter } from "./oauth-parameters.ts";
 import { jsonAnswer } from "./pages.ts";
 import { renew } from "./refresh.ts";
@@ -114,11 +116,15 @@ const end = async (settings: SignInSettings, request: EndpointRequest, build: st
 
 /** Answers `POST /console/session`. Throws PERMISSION_DENIED for a request that is not from the console's own page. */
 export const answerConsoleSession = async (settings: SignInSettings, request: EndpointRequest, build: string): Promise<EndpointAnswer> => {
+  const wanted = singleParameter(request.form, "do");
+  // By a program with a token, not by a page.
+  if (wanted === "offer") return jsonAnswer(200, await offerToken(settings, request));
   if (!isOwnPage(settings, request))
     throw new Fault("PERMISSION_DENIED", `Permission denied: only the page ${consoleClientOf(settings)} can use this endpoint. Open it at that address`);
-  const wanted = singleParameter(request.form, "do");
   if (wanted === "begin") return begin(settings, request, build);
   if (wanted === "renew") return renewSession(settings, request, build);
   if (wanted === "end") return end(settings, request, build);
-  throw invalid([{ field: "do", description: "must be begin, renew or end" }]);
+  if (wanted === "account") return jsonAnswer(200, { ...(await showOfferedAccount(settings, request)), build });
+  if (wanted === "redeem") return jsonAnswer(200, { ...(await redeemOffer(settings, request)), build });
+  throw invalid([{ field: "do", description: "must be begin, renew, end, offer, account or redeem" }]);
 };

@@ -44,6 +44,27 @@ export const useAuthorizationCode = async (rows: Write, codeHash: string, grantI
   await rows.query("update authorization_codes set grant_id = $2 where code_hash = $1", [codeHash, grantId]);
 };
 
+const sealedOnly = columns({ sealed: text });
+
+/** Returns the sealed content of a code that is neither used nor expired. */
+export const findOpenAuthorizationCode = async (rows: Read, codeHash: string, nowMs: number): Promise<string | undefined> =>
+  (
+    await sealedOnly.findOne(rows, `select ${sealedOnly.list} from authorization_codes where code_hash = $1 and expire_time > $2 and grant_id is null`, [
+      codeHash,
+      timestamp(nowMs),
+    ])
+  )?.sealed;
+
+/** The same, and deletes the code: one of several concurrent calls gets it. */
+export const takeAuthorizationCode = async (rows: Write, codeHash: string, nowMs: number): Promise<string | undefined> =>
+  (
+    await sealedOnly.findOne(
+      rows,
+      `delete from authorization_codes where code_hash = $1 and expire_time > $2 and grant_id is null returning ${sealedOnly.list}`,
+      [codeHash, timestamp(nowMs)],
+    )
+  )?.sealed;
+
 const endedAt = (nowMs: number): string => timestamp(nowMs - limits.accessTokenLifetimeMs);
 
 /** Deletes a batch of codes, after the expiry of their access tokens. */

@@ -3,6 +3,7 @@
 import type { Mutant } from "../mutant.ts";
 
 const session = "server/iam/signin/console-session.ts";
+const handover = "server/iam/signin/console-handover.ts";
 
 export const consoleMutants: readonly Mutant[] = [
   {
@@ -51,6 +52,30 @@ export const consoleMutants: readonly Mutant[] = [
     attack: 367,
     file: "server/console/index.ts",
     find: "  \"require-trusted-types-for 'script'\",\n",
+    replace: "",
+  },
+  {
+    attack: 334,
+    file: handover,
+    find: "{ account: { uid, email, name: await findIdentityName(store.read, uid), operator: uid === operatorUid } }",
+    replace: "{ account: { uid: '', email, name: '', operator: uid === operatorUid } }",
+  },
+  {
+    attack: 335,
+    file: "server/iam/store/authorization-codes.ts",
+    find: "`delete from authorization_codes where code_hash = $1 and expire_time > $2 and grant_id is null returning ${sealedOnly.list}`",
+    replace: "`select ${sealedOnly.list} from authorization_codes where code_hash = $1 and expire_time > $2 and grant_id is null`",
+  },
+  {
+    attack: 335,
+    file: handover,
+    find: 'const digestPurpose = "console handover";',
+    replace: 'const digestPurpose = "authorization code";',
+  },
+  {
+    attack: 336,
+    file: handover,
+    find: "  await authn.authenticate(headers.authorization, undefined, () => origin.address);\n",
     replace: "",
   },
 ];
