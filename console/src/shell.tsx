@@ -25,6 +25,7 @@ const onDemand = <Props,>(load: () => Promise<ComponentType<Props>>): LazyExotic
 
 const AccessPage = onDemand(async () => (await import("./pages/access.tsx")).AccessPage);
 const AccountPage = onDemand(async () => (await import("./pages/account.tsx")).AccountPage);
+const AuditPage = onDemand(async () => (await import("./pages/audit.tsx")).AuditPage);
 const InvitesPage = onDemand(async () => (await import("./pages/invites.tsx")).InvitesPage);
 const SessionsPage = onDemand(async () => (await import("./pages/sessions.tsx")).SessionsPage);
 const ListPage = onDemand(async () => (await import("./pages/lists.tsx")).ListPage);
@@ -107,7 +108,7 @@ const Breadcrumb = ({ page, path }: BreadcrumbProps): ReactNode => {
   );
 };
 
-const groupPages = { group: GroupPage, access: AccessPage, invites: InvitesPage, sessions: SessionsPage };
+const groupPages = { group: GroupPage, access: AccessPage, audit: AuditPage, invites: InvitesPage, sessions: SessionsPage };
 
 const Place = ({ page, path }: { readonly page: Extract<Page, { names: readonly string[] }>; readonly path: readonly GroupPlace[] }): ReactNode => {
   // A new page starts with its own state.

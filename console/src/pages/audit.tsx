@@ -1,0 +1,251 @@
+// The audit log of a group and everything below it. The filter and the open entry are in the address.
+
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import type { AuditEntry, ListAuditEntriesResponse } from "../../../client/package.ts";
+import { useIdentities } from "../access/identities.ts";
+import { Picker } from "../access/picker.tsx";
+import { isUid, navigate, positionIn, useAddress, withParameter, withParameters } from "../address.ts";
+import { type Question, useAsk } from "../api.ts";
+import { exactTime } from "../format.ts";
+import { ListSection } from "../list-section.tsx";
+import { Badge, type Column, Command, Copy, Empty, Icon, Link, Name, nameOr, Section, Time } from "../parts.tsx";
+import { identitiesOf } from "../people/requests.ts";
+import { pageSize, type Place } from "../questions.ts";
+import { SameRequest } from "../same-request.tsx";
+import { texts } from "../texts.ts";
+import { GroupHeading } from "./group-heading.tsx";
+
+/** Every code but OK. */
+const refusals = [
+  "CANCELLED",
+  "UNKNOWN",
+  "INVALID_ARGUMENT",
+  "DEADLINE_EXCEEDED",
+  "NOT_FOUND",
+  "ALREADY_EXISTS",
+  "PERMISSION_DENIED",
+  "RESOURCE_EXHAUSTED",
+  "FAILED_PRECONDITION",
+  "ABORTED",
+  "OUT_OF_RANGE",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+  "UNAUTHENTICATED",
+];
+
+interface Filter {
+  readonly caller: string;
+  readonly subject: string;
+  readonly isRefused: boolean;
+}
+
+const filterIn = (url: URL): Filter => ({
+  caller: url.searchParams.get("caller") ?? "",
+  subject: url.searchParams.get("subject") ?? "",
+  isRefused: url.searchParams.has("refused"),
+});
+
+const entriesIn = (group: string, { caller, subject, isRefused }: Filter, skip: number): Question<ListAuditEntriesResponse> => {
+  const request = {
+    uidp: { descendantsOf: group },
+    ...(isUid(caller) ? { callerUids: [caller] } : {}),
+    ...(isUid(subject) ? { subjects: [subject] } : {}),
+    ...(isRefused ? { codes: refusals } : {}),
+    pageSize,
+    ...(skip > 0 ? { skip } : {}),
+  };
+  return { name: "audit.entries.list", request, send: (gantry, signal) => gantry.audit.entries.list(request, { signal }).page() };
+};
+
+/** "chainguard.platform.iam.v2.GroupsService/CreateGroup": "Create group" */
+const sentenceOf = (operation: string): string => {
+  const name = operation.slice(operation.lastIndexOf("/") + 1);
+  if (!/^[A-Z][A-Za-z0-9]+$/.test(name) || !operation.includes("/")) return operation;
+  const [first = "", ...words] = name.split(/(?=[A-Z][a-z])/);
+  return [first, ...words.map((word) => word.toLowerCase())].join(" ");
+};
+
+const callerOf = ({ callerUid, act }: AuditEntry, named: ReadonlyMap<string, string>): ReactNode => {
+  if (callerUid === "") return <span className="quiet">{texts.noIdentity}</span>;
+  return nameOr(named.get(callerUid) || act.email || "", callerUid);
+};
+
+const isRefusedEntry = ({ code }: AuditEntry): boolean => code !== "OK";
+
+const shown = ["operation", "type", "subject", "callerUid", "remoteAddress", "userAgent", "requestId", "eventId", "hash"] as const;
+
+const Details = ({ entry }: { readonly entry: AuditEntry }): ReactNode => {
+  const url = useAddress();
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => heading.current?.focus(), []);
+  const lists = {
+    bindingUids: entry.bindingUids,
+    resourceUids: entry.resourceUids,
+    act: Object.entries(entry.act).map(([name, value]) => `${name}: ${value}`),
+  };
+  return (
+    <section className="card details" aria-label={texts.entryOf(entry.sequence)}>
+      <header>
+        <h2 ref={heading} tabIndex={-1}>
+          {sentenceOf(entry.operation)}
+        </h2>
+        <button type="button" className="copy" aria-label={texts.close} onClick={() => navigate(withParameter(url, "entry", undefined), true)}>
+          <Icon name="close" />
+        </button>
+      </header>
+      <dl>
+        <dt>{texts.result}</dt>
+        <dd>
+          <code>{entry.code}</code>
+        </dd>
+        <dt>{texts.fields.createTime}</dt>
+        <dd>{exactTime(entry.createTime ?? "")}</dd>
+        {shown.flatMap((field) =>
+          entry[field] === ""
+            ? []
+            : [
+                <dt key={`${field}-name`}>{texts.fields[field]}</dt>,
+                <dd key={field} className="long">
+                  <bdi>{entry[field]}</bdi> <Copy text={entry[field]} what={texts.fields[field]} />
+                </dd>,
+              ],
+        )}
+        {(["act", "bindingUids", "resourceUids"] as const).flatMap((field) =>
+          lists[field].length === 0
+            ? []
+            : [
+                <dt key={`${field}-name`}>{texts.fields[field]}</dt>,
+                <dd key={field} className="long">
+                  {lists[field].map((each) => (
+                    <div key={each}>
+                      <bdi>{each}</bdi>
+                    </div>
+                  ))}
+                </dd>,
+              ],
+        )}
+      </dl>
+      <p className="quiet details-note">{texts.verifyText}</p>
+      <Command text="npx gantry audit verify" what={texts.verifyText} />
+    </section>
+  );
+};
+
+const FilterForm = ({ path, filter }: { readonly path: readonly Place[]; readonly filter: Filter }): ReactNode => {
+  const url = useAddress();
+  const [caller, setCaller] = useState(filter.caller);
+  const [subject, setSubject] = useState(filter.subject);
+  const [isRefused, setRefused] = useState(filter.isRefused);
+  const [wrong, setWrong] = useState({ caller: false, subject: false });
+  const { choices, onType } = useIdentities(path, filter.caller);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const found = { caller: caller !== "" && !isUid(caller), subject: subject !== "" && !isUid(subject) };
+    setWrong(found);
+    if (found.caller || found.subject) return;
+    const values = { caller: caller || undefined, subject: subject || undefined, refused: isRefused ? "" : undefined, skip: undefined, entry: undefined };
+    navigate(withParameters(url, values), true);
+  };
+  const clear = (): void => {
+    setCaller("");
+    setSubject("");
+    setRefused(false);
+    navigate(url.pathname, true);
+  };
+  return (
+    <Section title={texts.filter}>
+      <form className="fields filters" onSubmit={submit} noValidate>
+        <Picker
+          label={texts.identity}
+          hint={texts.identityHint}
+          problem={wrong.caller ? texts.identityUnknown : undefined}
+          value={caller}
+          choices={choices}
+          onChange={setCaller}
+          onType={onType}
+        />
+        <div className="field">
+          <label htmlFor="subject">{texts.uidOfResource}</label>
+          <input
+            id="subject"
+            value={subject}
+            aria-describedby="subject-about"
+            aria-invalid={wrong.subject}
+            onChange={({ target }) => setSubject(target.value.trim())}
+          />
+          <p id="subject-about" className={wrong.subject ? "problem" : "about"}>
+            {wrong.subject ? texts.uidInvalid : texts.uidHint}
+          </p>
+        </div>
+        <label className="check">
+          <input type="checkbox" checked={isRefused} onChange={({ target }) => setRefused(target.checked)} />
+          {texts.refusedOnly}
+        </label>
+        <div className="form-actions">
+          <button type="button" className="button" onClick={clear}>
+            {texts.clearFilter}
+          </button>
+          <button type="submit" className="button primary">
+            {texts.filter}
+          </button>
+        </div>
+      </form>
+    </Section>
+  );
+};
+
+interface AuditPageProps {
+  readonly names: readonly string[];
+  readonly path: readonly Place[];
+}
+
+export const AuditPage = ({ names, path }: AuditPageProps): ReactNode => {
+  const url = useAddress();
+  const filter = filterIn(url);
+  const result = useAsk(entriesIn(path.at(-1)?.uid ?? "", filter, positionIn(url, "skip")));
+  const entries = result.data?.data.auditEntries ?? [];
+  const callers = [...new Set(entries.map(({ callerUid }) => callerUid).filter((uid) => uid !== ""))].sort();
+  const identities = useAsk(callers.length > 0 ? identitiesOf(callers) : undefined).data?.data.identities ?? [];
+  const named = new Map(identities.map((each) => [each.uid, each.name || each.email]));
+  const open = entries.find(({ uid }) => uid === url.searchParams.get("entry"));
+  const columns: readonly Column<AuditEntry>[] = [
+    {
+      title: texts.what,
+      cell: (entry) => (
+        <>
+          <Link href={withParameter(url, "entry", entry.uid)} isSamePage>
+            <Name>{sentenceOf(entry.operation)}</Name>
+          </Link>
+          {isRefusedEntry(entry) ? <Badge tone="warn">{entry.code}</Badge> : null}
+          {Number(entry.count) > 1 ? <Badge tone="plain">{texts.requests(Number(entry.count))}</Badge> : null}
+        </>
+      ),
+    },
+    { title: texts.who, cell: (entry) => callerOf(entry, named) },
+    { title: texts.onWhat, cell: ({ subject }) => (subject === "" ? <span className="quiet">{texts.none}</span> : nameOr("", subject)), minor: true },
+    { title: texts.when, cell: ({ createTime }) => <Time time={createTime} /> },
+  ];
+  return (
+    <>
+      <GroupHeading names={names} path={path} current="audit" />
+      <FilterForm key={url.search} path={path} filter={filter} />
+      {open ? <Details key={open.uid} entry={open} /> : null}
+      <ListSection
+        title={texts.auditTitle}
+        result={result}
+        itemsOf={(data) => data.auditEntries}
+        columns={columns}
+        count={texts.entryCount}
+        parameter="skip"
+        empty={
+          <Empty icon="book" title={texts.noEntriesTitle}>
+            <p>{texts.noEntriesText}</p>
+          </Empty>
+        }
+      />
+      <SameRequest sent={[result.data?.sent]} />
+    </>
+  );
+};

@@ -1,0 +1,113 @@
+// The audit log in the console (docs/decisions/0045).
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { text } from "#base/json.ts";
+import { sealAudit } from "../audit.ts";
+import { type CallerKind, type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit, type Watched } from "../console.ts";
+import { openOwners } from "../owner.ts";
+import type { World } from "../world.ts";
+
+let opened: ConsoleWorld;
+let world: World;
+let team = "";
+let robot = "";
+
+const auditPath = "/console/first-organization/payments/-/audit";
+
+before(async () => {
+  opened = await openConsoleWorld();
+  ({ world } = opened);
+  const owned = openOwners(world).world();
+  team = text(await owned.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "payments" } }), "uid");
+  const claimMatch = { issuer: "https://issuer.example.com", subject: "robot" };
+  robot = text(await owned.ok("iam.IdentitiesService/CreateIdentity", { parent: team, identity: { name: "release-robot", claimMatch } }), "uid");
+  await owned.ok("registry.ReposService/CreateRepo", { parent: team, repo: { name: "app" } });
+  const token = await world.token(robot);
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", "user-agent": "<img src=x onerror=alert(1)>" };
+  const refused = await fetch(`${world.url}/registry/v2/repos/${team}`, { method: "POST", headers, body: JSON.stringify({ name: "not-allowed" }) });
+  assert.equal(refused.status, 403);
+  await sealAudit(world);
+});
+after(() => opened?.close());
+
+const openAs = async (kind: CallerKind, path: string): Promise<Watched> => {
+  const watched = await opened.open("/console");
+  await opened.pasteToken(watched.page, await opened.tokenOf(kind));
+  await visit(watched.page, path);
+  return watched;
+};
+
+test("the page shows who did what, newest first, in sentences, with refusals marked and at most four requests", async () => {
+  const { page, problems, requests } = await openAs("owner", "/console");
+  await visit(page, auditPath.replace("/-/audit", ""));
+  const before = requests.length;
+  await visit(page, auditPath);
+  const rows = page.locator("tbody tr");
+  await rows.filter({ hasText: "release-robot" }).waitFor();
+  const isTree = ({ searchParams }: URL): boolean => searchParams.get("pageSize") === "200";
+  const sent = requests.slice(before).filter(({ url }) => !url.pathname.startsWith("/console/assets/") && !isTree(url));
+  assert.ok(sent.length <= 4, sent.map(({ url }) => url.pathname).join("\n"));
+  const shown = await rows.allTextContents();
+  assert.match(shown[0] ?? "", /^Create repoPERMISSION_DENIEDrelease-robot/);
+  assert.deepEqual(
+    shown.slice(1, 3).map((row) => /^Create (?:repo|identity)/.exec(row)?.[0]),
+    ["Create repo", "Create identity"],
+  );
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("a filter by identity and by refusals is set by keyboard alone and is in the address, like the open entry", async () => {
+  const { page, problems } = await openAs("owner", auditPath);
+  const form = page.locator(".filters");
+  await form.locator("input").first().focus();
+  await page.keyboard.type("release-ro");
+  await form.locator("[role=option]", { hasText: "release-robot" }).waitFor();
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await form.locator("input[type=checkbox]").focus();
+  await page.keyboard.press("Space");
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.searchParams.get("caller") === robot && url.searchParams.has("refused"));
+  await page.locator(".count", { hasText: "1 entry" }).waitFor();
+  await page.locator("tbody a").first().focus();
+  await page.keyboard.press("Enter");
+  const details = page.locator(".details");
+  await details.waitFor();
+  assert.match((await details.textContent()) ?? "", new RegExp(`PERMISSION_DENIED.*ReposService/CreateRepo.*${robot}.*<img src=x onerror=alert\\(1\\)>`));
+  assert.equal(await page.locator("main img, [onerror]").count(), 0);
+  const address = new URL(page.url());
+  await visit(page, address.pathname + address.search);
+  await details.waitFor();
+  await form.locator("#subject").fill("not a uid");
+  await form.locator("button[type=submit]").click();
+  await form.locator(".problem", { hasText: "40 hexadecimal digits" }).waitFor();
+  await form.locator("button", { hasText: "Clear" }).click();
+  await page.waitForURL((url) => url.search === "");
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("a caller who may not read the audit log sees the missing permission, and a position beyond the end leads back", async () => {
+  const viewer = await openAs("nobody", auditPath);
+  await viewer.page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
+  const { page } = await openAs("owner", `${auditPath}?skip=5000&caller=no&subject=%00`);
+  await page.locator(".pager", { hasText: "after the last" }).waitFor();
+  await Promise.all([viewer.page.close(), page.close()]);
+});
+
+test("the page and an open entry pass axe and do not scroll sideways, for each size and theme", async () => {
+  const { page, problems } = await openAs("owner", auditPath);
+  await page.locator("tbody a").first().click();
+  await page.locator(".details").waitFor();
+  for (const { size, colorScheme } of views) {
+    await page.setViewportSize(size);
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await settled(page);
+    await requireAccessible(page, `${size.width} px, ${colorScheme}`);
+  }
+  assert.deepEqual(problems, []);
+  await page.close();
+});
