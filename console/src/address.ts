@@ -4,7 +4,7 @@
 //   /console/acme/team              group
 //   /console/acme/team/-/repos/app  repo
 //   /console/acme/-/identities      identities, likewise roles and bindings
-//   /console/acme/-/invites         invites, likewise sessions and audit
+//   /console/acme/-/invites         invites, likewise sessions, webhooks and audit
 //   /console/-/account              the user's own sessions and memberships
 //   /console/acme/-/access          access to the group
 //
@@ -16,16 +16,19 @@ export const root = "/console";
 
 const lists = ["identities", "roles", "bindings"] as const;
 export type ListName = (typeof lists)[number];
-export const groupPages = ["access", ...lists, "invites", "sessions", "audit"] as const;
+export const groupPages = ["access", ...lists, "invites", "sessions", "webhooks", "audit"] as const;
 export type GroupPage = (typeof groupPages)[number];
+type OwnPage = Exclude<GroupPage, ListName>;
 
 export type Page =
   | { readonly kind: "home" | "account" }
   | { readonly kind: "group"; readonly names: readonly string[] }
   | { readonly kind: "list"; readonly names: readonly string[]; readonly list: ListName }
-  | { readonly kind: "access" | "audit" | "invites" | "sessions"; readonly names: readonly string[] }
+  | { readonly kind: OwnPage; readonly names: readonly string[] }
   | { readonly kind: "repo"; readonly names: readonly string[]; readonly repo: string }
   | { readonly kind: "unknown" };
+
+const isList = (page: GroupPage): page is ListName => lists.some((each) => each === page);
 
 const decoded = (segment: string): string => {
   try {
@@ -49,9 +52,9 @@ export const pageAt = (path: string): Page => {
   if (names.length === 0 || more.length > 0) return { kind: "unknown" };
   if (at < 0) return { kind: "group", names };
   if (name === "repos" && item !== undefined) return { kind: "repo", names, repo: item };
-  if ((name === "access" || name === "audit" || name === "invites" || name === "sessions") && item === undefined) return { kind: name, names };
-  const list = lists.find((each) => each === name);
-  return list !== undefined && item === undefined ? { kind: "list", names, list } : { kind: "unknown" };
+  const page = groupPages.find((each) => each === name);
+  if (page === undefined || item !== undefined) return { kind: "unknown" };
+  return isList(page) ? { kind: "list", names, list: page } : { kind: page, names };
 };
 
 /** Returns a segment for a resource: its name, or the last part of its uid. */

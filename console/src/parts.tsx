@@ -45,6 +45,7 @@ const paths = {
   exit: "M14 4h5v16h-5M10 8l-4 4 4 4M6 12h9",
   trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13M10 11v5m4-5v5",
   plus: "M12 5v14M5 12h14",
+  redo: "M20 5v5h-5M20 10a8 8 0 1 0 .5 5",
   minus: "M6 12h12",
   warning: "M12 4 2.5 20h19zM12 10v4m0 3v.01",
 } as const;

@@ -31,6 +31,7 @@ const SessionsPage = onDemand(async () => (await import("./pages/sessions.tsx"))
 const ListPage = onDemand(async () => (await import("./pages/lists.tsx")).ListPage);
 const ChoicePage = onDemand(async () => (await import("./pages/choice.tsx")).ChoicePage);
 const Keys = onDemand(async () => (await import("./keys.tsx")).Keys);
+const WebhooksPage = onDemand(async () => (await import("./pages/webhooks.tsx")).WebhooksPage);
 const RepoPage = onDemand(async () => (await import("./pages/repo.tsx")).RepoPage);
 
 const Outdated = (): ReactNode => (
@@ -108,7 +109,7 @@ const Breadcrumb = ({ page, path }: BreadcrumbProps): ReactNode => {
   );
 };
 
-const groupPages = { group: GroupPage, access: AccessPage, audit: AuditPage, invites: InvitesPage, sessions: SessionsPage };
+const groupPages = { group: GroupPage, access: AccessPage, audit: AuditPage, invites: InvitesPage, sessions: SessionsPage, webhooks: WebhooksPage };
 
 const Place = ({ page, path }: { readonly page: Extract<Page, { names: readonly string[] }>; readonly path: readonly GroupPlace[] }): ReactNode => {
   // A new page starts with its own state.

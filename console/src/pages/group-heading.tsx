@@ -1,6 +1,6 @@
 // Heading and sections of a group's pages.
 
-import type { ReactNode } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { addressOf, type GroupPage, groupPages } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { Badge, Copy, Link, Name, usePageTitle } from "../parts.tsx";
@@ -14,7 +14,7 @@ interface GroupHeadingProps {
 }
 
 /** Pages that send other requests instead of one for the group's description. */
-const frugal: ReadonlySet<string> = new Set(["access", "audit", "invites", "sessions"]);
+const frugal: ReadonlySet<string> = new Set(["access", "audit", "invites", "sessions", "webhooks"]);
 
 export const GroupHeading = ({ names, path, current }: GroupHeadingProps): ReactNode => {
   const place = path.at(-1);
@@ -22,6 +22,9 @@ export const GroupHeading = ({ names, path, current }: GroupHeadingProps): React
   const name = place?.name || (names.at(-1) ?? "");
   const group = useAsk(groupAt(uid), { onlyKnown: frugal.has(current) }).data?.data;
   usePageTitle(current === "overview" ? name : `${texts[current]} · ${name}`);
+  const tabs = useRef<HTMLElement>(null);
+  // Narrow screens show a part of the tabs.
+  useEffect(() => tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), []);
   return (
     <>
       <div className="heading">
@@ -37,7 +40,7 @@ export const GroupHeading = ({ names, path, current }: GroupHeadingProps): React
           <Name>{group.description}</Name>
         </p>
       ) : null}
-      <nav className="tabs" aria-label={texts.sections}>
+      <nav className="tabs" ref={tabs} aria-label={texts.sections}>
         {(["overview", ...groupPages] as const).map((each) => (
           <Link key={each} href={each === "overview" ? addressOf(names) : addressOf(names, each)} aria-current={each === current ? "page" : undefined}>
             {texts[each]}

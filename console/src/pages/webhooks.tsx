@@ -1,0 +1,201 @@
+// Subscriptions of a group and everything below it, and their deliveries. The state of the shown deliveries is in the address.
+
+import { type ReactNode, useState } from "react";
+import type { Delivery, DeliveryState, ListDeliveriesResponse, ListSubscriptionsResponse, Subscription } from "../../../client/package.ts";
+import { mine } from "../access/requests.ts";
+import { positionIn, useAddress, withParameters } from "../address.ts";
+import { type Question, useAsk } from "../api.ts";
+import { Confirm } from "../confirm.tsx";
+import { ListSection } from "../list-section.tsx";
+import { Badge, type Column, Copy, Empty, Icon, Link, Name, nameOr, Time } from "../parts.tsx";
+import { pageSize, type Place } from "../questions.ts";
+import { SameRequest } from "../same-request.tsx";
+import { texts } from "../texts.ts";
+import { GroupHeading } from "./group-heading.tsx";
+
+const below = (group: string, skip: number) => ({ uidp: { descendantsOf: group }, pageSize, ...(skip > 0 ? { skip } : {}) });
+
+const subscriptionsIn = (group: string, skip: number): Question<ListSubscriptionsResponse> => {
+  const request = below(group, skip);
+  return { name: "events.subscriptions.list", request, send: (gantry, signal) => gantry.events.subscriptions.list(request, { signal }).page() };
+};
+
+const deliveriesIn = (group: string, state: DeliveryState | undefined, skip: number): Question<ListDeliveriesResponse> => {
+  const request = { ...below(group, skip), ...(state === undefined ? {} : { states: [state] }), orderBy: "create_time desc" };
+  return { name: "events.deliveries.list", request, send: (gantry, signal) => gantry.events.deliveries.list(request, { signal }).page() };
+};
+
+const redeliver = (uid: string): Question<Delivery> => ({
+  name: "events.deliveries.redeliver",
+  request: { uid },
+  send: (gantry, signal) => gantry.events.deliveries.redeliver({ uid }, { signal }),
+});
+
+/** States by their word in the address. */
+const filters = {
+  dead: "DELIVERY_STATE_DEAD",
+  pending: "DELIVERY_STATE_PENDING",
+  delivered: "DELIVERY_STATE_DELIVERED",
+  dropped: "DELIVERY_STATE_DROPPED",
+} as const;
+type FilterName = keyof typeof filters;
+const filterNames: readonly FilterName[] = ["dead", "pending", "delivered", "dropped"];
+
+const State = ({ subscription }: { readonly subscription: Subscription }): ReactNode => {
+  if (!subscription.enabled) return <Badge tone="warn">{texts.off}</Badge>;
+  if (subscription.failingSince === undefined) return <Badge tone="good">{texts.sending}</Badge>;
+  return (
+    <>
+      <Badge tone="warn">{texts.failingSince}</Badge> <Time time={subscription.failingSince} />
+    </>
+  );
+};
+
+const subscriptionColumns: readonly Column<Subscription>[] = [
+  {
+    title: texts.sink,
+    cell: ({ uid, sink }) => (
+      <span className="digest">
+        <span className="long">
+          <Name>{sink}</Name>
+        </span>
+        <Copy text={uid} what="uid" />
+      </span>
+    ),
+  },
+  {
+    title: texts.eventTypes,
+    cell: ({ eventTypes }) => <span title={eventTypes.join("\n")}>{eventTypes.length === 0 ? texts.allTypes : texts.typeCount(eventTypes.length)}</span>,
+    minor: true,
+  },
+  { title: texts.state, cell: (subscription) => <State subscription={subscription} /> },
+  { title: texts.created, cell: ({ createTime }) => <Time time={createTime} />, minor: true },
+];
+
+const tones: Readonly<Record<DeliveryState, "good" | "warn" | "plain">> = {
+  DELIVERY_STATE_UNSPECIFIED: "plain",
+  DELIVERY_STATE_PENDING: "plain",
+  DELIVERY_STATE_WAITING: "plain",
+  DELIVERY_STATE_DELIVERED: "good",
+  DELIVERY_STATE_DEAD: "warn",
+  DELIVERY_STATE_DROPPED: "warn",
+};
+
+/** "dev.chainguard.api.platform.registry.repo.created.v1": "registry.repo.created" */
+const shortType = (type: string): string => type.replace(/^dev\.(?:chainguard\.api\.(?:platform\.)?|gantry\.)/, "").replace(/\.v\d+$/, "");
+
+const columnsFor = (sinks: ReadonlyMap<string, string>, again: ((delivery: Delivery) => void) | undefined): readonly Column<Delivery>[] => [
+  {
+    title: texts.eventType,
+    cell: ({ type }) => (
+      <span className="long" title={type}>
+        <Name>{shortType(type)}</Name>
+      </span>
+    ),
+  },
+  {
+    title: texts.sink,
+    cell: ({ subscriptionUid }) => <span className="long">{nameOr(sinks.get(subscriptionUid) ?? "", subscriptionUid)}</span>,
+    minor: true,
+  },
+  { title: texts.state, cell: ({ state }) => <Badge tone={tones[state]}>{texts.deliveryStates[state]}</Badge> },
+  { title: texts.attempts, cell: ({ attempts }) => String(attempts), minor: true },
+  { title: texts.lastAnswer, cell: ({ statusClass }) => statusClass || <span className="quiet">{texts.none}</span>, minor: true },
+  { title: texts.when, cell: ({ createTime }) => <Time time={createTime} />, minor: true },
+  ...(again
+    ? [
+        {
+          title: texts.sendAgain,
+          action: true,
+          cell: (delivery: Delivery) =>
+            delivery.state === "DELIVERY_STATE_DEAD" || delivery.state === "DELIVERY_STATE_DELIVERED" ? (
+              <button type="button" className="button quiet-button" aria-label={texts.sendAgainOf(shortType(delivery.type))} onClick={() => again(delivery)}>
+                <span className="wide-only">{texts.sendAgain}</span>
+                <Icon name="redo" />
+              </button>
+            ) : null,
+        },
+      ]
+    : []),
+];
+
+interface WebhooksPageProps {
+  readonly names: readonly string[];
+  readonly path: readonly Place[];
+}
+
+export const WebhooksPage = ({ names, path }: WebhooksPageProps): ReactNode => {
+  const url = useAddress();
+  const uid = path.at(-1)?.uid ?? "";
+  const filter = filterNames.find((each) => each === url.searchParams.get("state"));
+  const subscriptions = useAsk(subscriptionsIn(uid, positionIn(url, "subscriptions")));
+  const deliveries = useAsk(deliveriesIn(uid, filter && filters[filter], positionIn(url, "skip")));
+  const own = useAsk(mine(uid)).data?.data.capabilities ?? [];
+  const maySend = own.includes("subscriptions.update");
+  const sinks = new Map(subscriptions.data?.data.subscriptions.map((each) => [each.uid, each.sink]));
+  const [again, setAgain] = useState<Delivery>();
+  return (
+    <>
+      <GroupHeading names={names} path={path} current="webhooks" />
+      <ListSection
+        title={texts.subscriptions}
+        result={subscriptions}
+        itemsOf={(data) => data.subscriptions}
+        columns={subscriptionColumns}
+        count={texts.subscriptionCount}
+        parameter="subscriptions"
+        empty={
+          <Empty icon="group" title={texts.noSubscriptionsTitle}>
+            <p>{texts.noSubscriptionsText}</p>
+            <a className="button" href="/docs/guides/events">
+              {texts.eventsGuide}
+            </a>
+          </Empty>
+        }
+      />
+      <nav className="states" aria-label={texts.states}>
+        {[undefined, ...filterNames].map((each) => (
+          <Link
+            key={each ?? ""}
+            href={withParameters(url, { state: each, skip: undefined })}
+            isSamePage
+            aria-current={each === filter ? "true" : undefined}
+            className="button"
+          >
+            {each === undefined ? texts.anyState : texts.deliveryStates[filters[each]]}
+          </Link>
+        ))}
+      </nav>
+      <ListSection
+        title={texts.deliveries}
+        {...(own.length === 0 || maySend ? {} : { about: texts.sendNeeds(["subscriptions.update"]) })}
+        result={deliveries}
+        itemsOf={(data) => data.deliveries}
+        columns={columnsFor(sinks, maySend ? setAgain : undefined)}
+        count={texts.deliveryCount}
+        parameter="skip"
+        empty={
+          <Empty icon="check" title={texts.noDeliveriesTitle}>
+            <p>{texts.noDeliveriesText}</p>
+          </Empty>
+        }
+      />
+      <SameRequest sent={[subscriptions.data?.sent, deliveries.data?.sent]} />
+      {again ? (
+        <Confirm
+          title={texts.sendAgain}
+          about={
+            <>
+              <code>{again.type}</code>: {nameOr(sinks.get(again.subscriptionUid) ?? "", again.subscriptionUid)}
+            </>
+          }
+          effect={texts.sendAgainText}
+          question={redeliver(again.uid)}
+          done={texts.sentAgain}
+          isDangerous={false}
+          onClose={() => setAgain(undefined)}
+        />
+      ) : null}
+    </>
+  );
+};

@@ -1,0 +1,98 @@
+// Subscriptions and deliveries in the console (docs/decisions/0045).
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { text } from "#base/json.ts";
+import { type CallerKind, type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit, type Watched } from "../console.ts";
+import { openOwners } from "../owner.ts";
+import type { World } from "../world.ts";
+import { openSink, type Sink } from "./sink.ts";
+
+let opened: ConsoleWorld;
+let world: World;
+let sink: Sink;
+
+const organizationPath = "/console/first-organization";
+const webhooksPath = `${organizationPath}/payments/-/webhooks`;
+
+before(async () => {
+  opened = await openConsoleWorld({ GANTRY_DELIVERY_DELAYS: "0" });
+  ({ world } = opened);
+  sink = await openSink();
+  const owned = openOwners(world).world();
+  const team = text(await owned.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "payments" } }), "uid");
+  await owned.ok("events.SubscriptionsService/CreateSubscription", { parent: team, subscription: { sink: sink.url } });
+  await world.server.delivery.finish();
+  sink.answer = ({ body }) => ({ status: body.includes("broken") ? 500 : 200 });
+  for (const name of ["works", "broken"]) await owned.ok("registry.ReposService/CreateRepo", { parent: team, repo: { name } });
+  await world.server.delivery.finish();
+});
+after(async () => {
+  await opened?.close();
+  await sink?.close();
+});
+
+const openAs = async (kind: CallerKind, path: string): Promise<Watched> => {
+  const watched = await opened.open("/console");
+  await opened.pasteToken(watched.page, await opened.tokenOf(kind));
+  await visit(watched.page, path);
+  return watched;
+};
+
+test("a failed delivery is found by its state, and is sent again by keyboard alone", async () => {
+  const { page, problems, requests } = await openAs("owner", webhooksPath);
+  const [subscriptions, deliveries] = [page.locator("section.card").nth(0), page.locator("section.card").nth(1)];
+  await subscriptions.locator("tbody tr", { hasText: sink.url }).waitFor();
+  assert.match((await subscriptions.locator("tbody").textContent()) ?? "", /All types/);
+  await page.locator(".states a", { hasText: "Failed" }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.searchParams.get("state") === "dead");
+  await deliveries.locator(".count", { hasText: "1 delivery" }).waitFor();
+  const row = deliveries.locator("tbody tr");
+  assert.match((await row.textContent()) ?? "", new RegExp(`^registry\\.repo\\.created.*${sink.url}.*Failed.*5xx`));
+  sink.answer = () => ({ status: 200 });
+  await row.locator("button").focus();
+  await page.keyboard.press("Enter");
+  const dialog = page.locator("dialog");
+  await dialog.locator("summary", { hasText: "The same request" }).click();
+  assert.match((await dialog.locator(".command code").nth(1).textContent()) ?? "", /^gantry events deliveries redeliver [0-9a-f/]+$/);
+  await requireAccessible(page, "sending again");
+  await dialog.locator("button.primary").focus();
+  await page.keyboard.press("Enter");
+  await dialog.waitFor({ state: "detached" });
+  await world.server.delivery.finish();
+  await visit(page, `${webhooksPath}?state=delivered`);
+  await visit(page, `${webhooksPath}?state=dead`);
+  await page.locator(".empty", { hasText: "No delivery has this state" }).waitFor();
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("the page sends at most four requests, and a group without subscriptions leads to the guide", async () => {
+  const { page, requests } = await openAs("owner", `${organizationPath}/payments`);
+  const before = requests.length;
+  await visit(page, webhooksPath);
+  await page.locator("tbody tr").first().waitFor();
+  const isTree = ({ searchParams }: URL): boolean => searchParams.get("pageSize") === "200";
+  const sent = requests.slice(before).filter(({ url }) => !url.pathname.startsWith("/console/assets/") && !isTree(url));
+  assert.ok(sent.length <= 4, sent.map(({ url }) => url.pathname).join("\n"));
+  await page.close();
+  const nobody = await openAs("nobody", webhooksPath);
+  await nobody.page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
+  await nobody.page.close();
+});
+
+test("the page passes axe and does not scroll sideways, for each size and theme", async () => {
+  const { page, problems } = await openAs("viewer", webhooksPath);
+  await page.locator(".section-about", { hasText: "you need subscriptions.update" }).waitFor();
+  assert.equal(await page.locator(".action").count(), 0);
+  for (const { size, colorScheme } of views) {
+    await page.setViewportSize(size);
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await settled(page);
+    await requireAccessible(page, `${size.width} px, ${colorScheme}`);
+  }
+  assert.deepEqual(problems, []);
+  await page.close();
+});
