@@ -15,6 +15,7 @@ const positionals: Readonly<Record<string, readonly string[]>> = {
   "iam.groups.get": ["uid"],
   "iam.access.mine": ["place"],
   "iam.role-bindings.delete": ["uid"],
+  "deletions.undelete": ["uid"],
   "events.deliveries.redeliver": ["uid"],
   "iam.group-invites.delete": ["uid"],
   "iam.memberships.accept": ["group"],

@@ -3,6 +3,7 @@
 import { type ComponentType, type LazyExoticComponent, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { accountAddress, addressOf, type Page, pageAt, root, useAddress } from "./address.ts";
 import { useAsk } from "./api.ts";
+import { Boundary } from "./boundary.tsx";
 import { GroupPage } from "./pages/group.tsx";
 import { HomePage, topmost } from "./pages/home.tsx";
 import { isApple, onKeyDown, showOverlay, useOverlay } from "./overlay.ts";
@@ -26,6 +27,7 @@ const onDemand = <Props,>(load: () => Promise<ComponentType<Props>>): LazyExotic
 const AccessPage = onDemand(async () => (await import("./pages/access.tsx")).AccessPage);
 const AccountPage = onDemand(async () => (await import("./pages/account.tsx")).AccountPage);
 const AuditPage = onDemand(async () => (await import("./pages/audit.tsx")).AuditPage);
+const DeletedPage = onDemand(async () => (await import("./pages/deleted.tsx")).DeletedPage);
 const InvitesPage = onDemand(async () => (await import("./pages/invites.tsx")).InvitesPage);
 const SessionsPage = onDemand(async () => (await import("./pages/sessions.tsx")).SessionsPage);
 const ListPage = onDemand(async () => (await import("./pages/lists.tsx")).ListPage);
@@ -109,7 +111,15 @@ const Breadcrumb = ({ page, path }: BreadcrumbProps): ReactNode => {
   );
 };
 
-const groupPages = { group: GroupPage, access: AccessPage, audit: AuditPage, invites: InvitesPage, sessions: SessionsPage, webhooks: WebhooksPage };
+const groupPages = {
+  group: GroupPage,
+  access: AccessPage,
+  audit: AuditPage,
+  deleted: DeletedPage,
+  invites: InvitesPage,
+  sessions: SessionsPage,
+  webhooks: WebhooksPage,
+};
 
 const Place = ({ page, path }: { readonly page: Extract<Page, { names: readonly string[] }>; readonly path: readonly GroupPlace[] }): ReactNode => {
   // A new page starts with its own state.
@@ -216,7 +226,9 @@ export const Shell = (): ReactNode => {
       </nav>
       <main id="main">
         {outdated ? <Outdated /> : null}
-        <Suspense fallback={<Skeleton rows={6} />}>{content()}</Suspense>
+        <Boundary key={url.pathname}>
+          <Suspense fallback={<Skeleton rows={6} />}>{content()}</Suspense>
+        </Boundary>
       </main>
       <Overlays page={page} path={path} />
       <div id="announcements" role="status" className="unseen" />

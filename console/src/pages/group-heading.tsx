@@ -14,7 +14,7 @@ interface GroupHeadingProps {
 }
 
 /** Pages that send other requests instead of one for the group's description. */
-const frugal: ReadonlySet<string> = new Set(["access", "audit", "invites", "sessions", "webhooks"]);
+const frugal: ReadonlySet<string> = new Set(["access", "audit", "deleted", "invites", "sessions", "webhooks"]);
 
 export const GroupHeading = ({ names, path, current }: GroupHeadingProps): ReactNode => {
   const place = path.at(-1);
@@ -24,7 +24,9 @@ export const GroupHeading = ({ names, path, current }: GroupHeadingProps): React
   usePageTitle(current === "overview" ? name : `${texts[current]} · ${name}`);
   const tabs = useRef<HTMLElement>(null);
   // Narrow screens show a part of the tabs.
-  useEffect(() => tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" }), []);
+  useEffect(() => {
+    tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, []);
   return (
     <>
       <div className="heading">
