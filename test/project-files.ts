@@ -21,10 +21,11 @@ const found = globSync("{*,.*,.*/**/*,*/**/*}", { cwd: root, withFileTypes: true
   )
   .sort()
   .map((path) => [path, readFileSync(join(root, path), "utf8")] as const);
-const isBinary = (content: string): boolean => content.includes("\0");
+/** A short compressed file may have no zero byte. */
+const isBinary = (path: string, content: string): boolean => /\.(?:br|gz)$/.test(path) || content.includes("\0");
 
-export const files: ReadonlyMap<string, string> = new Map(found.filter(([, content]) => !isBinary(content)));
-export const binaryFiles: ReadonlySet<string> = new Set(found.filter(([, content]) => isBinary(content)).map(([path]) => path));
+export const files: ReadonlyMap<string, string> = new Map(found.filter(([path, content]) => !isBinary(path, content)));
+export const binaryFiles: ReadonlySet<string> = new Set(found.filter(([path, content]) => isBinary(path, content)).map(([path]) => path));
 
 export const isGenerated = (path: string): boolean =>
   path.startsWith("contract/gen/") || path.startsWith("client/gen/") || /^server\/\w+\/resources\/index\.ts$/.test(path);
