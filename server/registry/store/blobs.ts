@@ -23,7 +23,7 @@ const named = "(blobs.sha256 = $2 or blobs.sha512 = $2)";
 
 /** `digest` is SHA-256 or SHA-512. */
 export const findRepoBlob = (rows: Read, repo: string, digest: string): Promise<RepoBlob | undefined> =>
-  repoBlob.findOne(
+  repoBlob.findShared(
     rows,
     `select ${repoBlob.list} from blobs join repo_blobs on repo_uid = $1 and repo_blobs.sha256 = blobs.sha256 where ${named} and remove_time is null`,
     [repo, digest],

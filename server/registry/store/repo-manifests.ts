@@ -33,11 +33,11 @@ const withoutContent = columns({ sha256: text, sha512: text, algorithm: text, me
 /** Returns the manifest with this digest of either algorithm. */
 export const findManifestByDigest = (rows: Read, repo: string, digest: string): Promise<RequestedManifest | undefined> =>
   digest.startsWith("sha512:")
-    ? storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha512 = $2`, [repo, digest])
-    : storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha256 = $2`, [repo, digest]);
+    ? storedManifest.findShared(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha512 = $2`, [repo, digest])
+    : storedManifest.findShared(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha256 = $2`, [repo, digest]);
 
 export const findManifestByTag = (rows: Read, repo: string, tag: string): Promise<RequestedManifest | undefined> =>
-  storedManifest.findOne(
+  storedManifest.findShared(
     rows,
     `select ${storedManifest.listOf("manifest")} from tags join repo_manifests as manifest on manifest.repo_uid = $1 and manifest.sha256 = tags.digest
      where left(tags.uid, -17) = $1 and tags.name collate "POSIX" = $2`,
