@@ -357,18 +357,28 @@ const wholeUpload = async (context: ReadContext, digest: Digest, content: CallCo
 export const startUpload = async (context: ReadContext): Promise<Writes> => {
   const { request, call } = context;
   const algorithm = readAlgorithm(text(request, "digestAlgorithm"));
-  const place = text(request, "repo");
-  await requireStorage(context.rows, isUid(place) ? place : (context.permitted[0]?.path ?? ""));
+  const repo = text(request, "repo");
+  const place = isUid(repo) ? repo : (context.permitted[0]?.path ?? "");
   const mount = text(request, "mount");
   const given = text(request, "digest");
   if (mount === "" && given !== "") {
     const digest = readDigest(given);
     // Without content, the client sends it later (oci: 2).
-    if (call.content) return wholeUpload(context, digest, call.content);
+    if (call.content) {
+      await requireStorage(context.rows, place);
+      return wholeUpload(context, digest, call.content);
+    }
   }
   // An unavailable source is no error: the client uploads the bytes (oci: 7).
   const from = isDigest(mount) ? await findSource(context, mount) : undefined;
   return {
-    writes: async (write) => (from === undefined ? undefined : await mounted(write, from, mount)) ?? begun(write, algorithm),
+    writes: async (write) => {
+      // Sent with the look at the repo.
+      const storage = requireStorage(write.rows, place);
+      storage.catch(() => {});
+      const outcome = (from === undefined ? undefined : await mounted(write, from, mount)) ?? (await begun(write, algorithm));
+      await storage;
+      return outcome;
+    },
   };
 };
