@@ -36,7 +36,7 @@ export const isInstalled = (program: string): boolean =>
   [...(process.env.PATH ?? "").split(delimiter), clientsFolder].some((directory) => existsSync(join(directory, program)));
 
 const buildClient = (program: string, { module, version, path }: Client): void => {
-  // A module of its own, since `go install` also asks for the list of versions, which some proxies refuse.
+  // A separate module: `go install` also requests the list of versions, which some proxies refuse.
   const folder = mkdtempSync(join(tmpdir(), "gantry-client-"));
   try {
     writeFileSync(join(folder, "go.mod"), `module clients\n\ngo 1.24\n\nrequire ${module} ${version}\n`);
