@@ -1007,6 +1007,9 @@ export const limits = {
   registryTokenLifetimeMs: 5 * 60 * 1000,
   /** Repositories in one registry token: with the longest usual uids it stays below 8 KiB, which proxies accept as a header. */
   registryTokenReposMax: 16,
+  /** Platforms of images, kept by the digest of their config, and the length of one. */
+  platformsKept: 10_000,
+  platformLengthMax: 100,
   /** Pulls not yet recorded, about 500 bytes each; the interval of writes, and pulls per transaction. */
   waitingPullsMax: 20_000,
   pullsWrittenMs: 500,

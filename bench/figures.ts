@@ -23,6 +23,15 @@ const speedRatio = (name: string, one: string, other: string, least: number): Fi
   value: (of) => of(one) / of(other),
 });
 
+/** The ratio of two costs. */
+const costRatio = (name: string, one: string, other: string, most: number): Figure => ({
+  name,
+  unit: "ratio",
+  bound: { words: "at most", value: most },
+  variants: [one, other],
+  value: (of) => of(one) / of(other),
+});
+
 const leastRatio = (name: string, pairs: readonly (readonly [one: string, other: string])[], least: number): Figure => ({
   name,
   unit: "ratio",
@@ -218,8 +227,14 @@ export const groups: readonly Group[] = [
     running: true,
     most: { rounds: 5, seconds: 4 },
     figures: [
-      speedRatio("oci-manifest-pull", "ociManifests", "ociManifestsDocker", 1.5),
-      speedRatio("oci-tags-10000", "ociTags", "ociTagsDocker", 5),
+      speedRatio("oci-manifest-pull", "ociManifests", "ociManifestsDocker", 1.2),
+      speedRatio("oci-manifest-heads", "ociManifestHeads", "ociManifestHeadsDocker", 1.2),
+      speedRatio("oci-blob-heads", "ociBlobHeads", "ociBlobHeadsDocker", 1.2),
+      speedRatio("oci-tags-10000", "ociTags", "ociTagsDocker", 50),
+      speedRatio("oci-large-pull", "ociPullLarge", "ociPullLargeDocker", 0.9),
+      costRatio("oci-push-cpu", "ociPushCpu", "ociPushCpuDocker", 1.3),
+      costRatio("oci-layers-cpu", "ociLayersCpu", "ociLayersCpuDocker", 1.6),
+      costRatio("oci-push-tags-cpu", "ociPushTagsCpu", "ociPushTagsCpuDocker", 1.6),
       leastRatio(
         "oci-layer-pull",
         [

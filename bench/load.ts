@@ -3,6 +3,7 @@
 
 import { execFile } from "node:child_process";
 import { Agent, request as httpRequest } from "node:http";
+import { connect } from "node:net";
 import { availableParallelism } from "node:os";
 import { promisify } from "node:util";
 import type { JsonObject } from "#base/json.ts";
@@ -71,6 +72,37 @@ export const wrk = async (url: string, headers: Readonly<Record<string, string>>
   const { stdout } = await runProgram("wrk", ["-t1", `-c${clientCount}`, `-d${seconds}s`, "--timeout", "20s", ...headerArgs(headers), url]);
   if (/Non-2xx|Socket errors/.test(stdout)) throw new Error(`wrk ${url} was refused:\n${stdout}`);
   return rateIn(stdout, /Requests\/sec:\s+([\d.]+)/, "wrk");
+};
+
+/**
+ * HEAD requests per second over HTTP/1.1 keep-alive. Sent from here, because wrk and h2load wait for a body after the headers of a
+ * response to HEAD.
+ */
+export const heads = async (url: string, headers: Readonly<Record<string, string>>, seconds: number): Promise<number> => {
+  const { hostname, port, host, pathname } = new URL(url);
+  const lines = Object.entries({ host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = Buffer.from(`HEAD ${pathname} HTTP/1.1\r\n${lines.join("")}\r\n`);
+  let count = 0;
+  const beganMs = performance.now();
+  const untilMs = beganMs + seconds * 1000;
+  const client = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const socket = connect(Number(port), hostname, () => socket.write(head));
+      socket.setNoDelay(true);
+      let answer = "";
+      socket.on("data", (chunk) => {
+        answer += chunk.toString("latin1");
+        if (!answer.endsWith("\r\n\r\n")) return;
+        if (!answer.startsWith("HTTP/1.1 200 ")) return socket.destroy(new Error(`HEAD ${url}: ${answer}`));
+        answer = "";
+        count++;
+        if (performance.now() < untilMs) socket.write(head);
+        else socket.end();
+      });
+      socket.on("error", reject).on("close", () => resolve());
+    });
+  await Promise.all(Array.from({ length: clients }, client));
+  return (count * 1000) / (performance.now() - beganMs);
 };
 
 /** gRPC calls per second over cleartext HTTP/2, one at a time per connection. */

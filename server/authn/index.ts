@@ -303,7 +303,8 @@ export const openAuthn = async (options: AuthnOptions): Promise<Authn> => {
 
   return {
     clientLimits,
-    isAnonymous: anonymousTokens.isAnonymous,
+    // A known token of a caller needs no look at its parts.
+    isAnonymous: (authorization) => (ownCallers.peek(authorization ?? "") === undefined ? anonymousTokens.isAnonymous(authorization) : false),
     anonymousToken: anonymousTokens.mint,
     authenticate: (authorization, identity, address) => authenticate(authorization, identity, address, false),
     authenticateRegistry: (authorization, identity, address) => authenticate(authorization, identity, address, true),

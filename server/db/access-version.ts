@@ -54,6 +54,10 @@ class VersionCheckedRead implements Read, Check {
     return this.#accessVersion.root;
   }
 
+  get shared(): Read {
+    return this.bare.shared ?? this.bare;
+  }
+
   get check(): Check | undefined {
     return this.#confirmed ? undefined : this;
   }

@@ -2,6 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from "#base/json.ts";
 import type { Param, Read, Row, StatementCost } from "./handle.ts";
+import { findSharedRow } from "./shared-read.ts";
 import { timeText } from "./time-text.ts";
 
 export interface Column<Value> {
@@ -74,6 +75,8 @@ export interface Columns<Fields> {
   find(rows: Read, statement: string, values?: readonly Param[], cost?: StatementCost): Promise<Fields[]>;
   /** For statements that return at most one row. */
   findOne(rows: Read, statement: string, values?: readonly Param[], cost?: StatementCost): Promise<Fields | undefined>;
+  /** The same, in one statement for concurrent requests; the first column is never null (shared-read.ts). */
+  findShared(rows: Read, statement: string, values: readonly Param[]): Promise<Fields | undefined>;
 }
 
 /** The row type of a `columns` declaration, which is its only definition. */
@@ -97,5 +100,9 @@ export const columns = <Fields>(fields: { readonly [Name in keyof Fields]: Colum
     read,
     find,
     findOne: async (rows, statement, values, cost) => (await find(rows, statement, values, cost))[0],
+    findShared: async (rows, statement, values) => {
+      const found = await findSharedRow(rows, statement, values);
+      return found && read(found.row, found.offset);
+    },
   };
 };

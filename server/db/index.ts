@@ -109,6 +109,7 @@ export {
   isReferenced,
   lockNamed,
   lockRow,
+  requireChange,
   requireHeldRow,
   type RowRange,
   type Table,
@@ -117,6 +118,7 @@ export {
   updateRow,
   type Values,
   versionColumn,
+  writeAtOnce,
 } from "./rows.ts";
 export { containingPattern, hasTrigram } from "./search-text.ts";
 export { addColumnStatement, addPrimaryKeyStatement, countTriggers, createCountTriggerStatement, createIndexStatement } from "./table-statements.ts";

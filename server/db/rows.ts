@@ -4,7 +4,7 @@
 import type { Fault } from "#base/fault.ts";
 import { type BatchLoad, makeBatchLoad } from "./batch-load.ts";
 import { foundNoRow } from "./faults.ts";
-import type { Param, Read, Row, Write } from "./handle.ts";
+import type { Param, Read, Row, Rows, Write } from "./handle.ts";
 
 /** A resource's table; the first column is `uid`. */
 export interface Table {
@@ -70,6 +70,21 @@ export const lockRow = async (rows: Write, table: Table, uid: string, mode: "upd
 /** Fails the transaction with `absent` if there is no row. Does not wait (handle.ts: send). */
 export const requireRow = (rows: Write, statement: string, values: readonly Param[], absent: () => unknown): void =>
   rows.send(`select 1 / count(*) from (${statement}) as required`, values, (fault) => (foundNoRow(fault.cause) ? absent() : fault));
+
+/** Sends a change that returns rows; fails the transaction with `absent` if it changes none. Does not wait. */
+export const requireChange = (rows: Write, statement: string, values: readonly Param[], absent: () => unknown): void =>
+  rows.send(`with changed as (${statement}) select 1 / count(*) from changed`, values, (fault) => (foundNoRow(fault.cause) ? absent() : fault));
+
+/** Runs `work`, which sends one statement before it awaits anything, in a transaction of its own and in one round trip. */
+export const writeAtOnce = async <T>(store: Pick<Rows, "write">, work: (rows: Write) => Promise<T>): Promise<T> => {
+  const { sent } = await store.write(async (rows) => {
+    const sent = work(rows);
+    // The commit fails too, and throws the error.
+    sent.catch(() => {});
+    return { sent };
+  });
+  return sent;
+};
 
 /** Like requireRow; also prevents deletion until the transaction ends. */
 export const requireHeldRow = (rows: Write, table: string, uid: string, absent: () => unknown): void =>

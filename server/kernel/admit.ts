@@ -60,8 +60,12 @@ export const countRequest = (kernel: Kernel, unread: UnreadCall, caller: Caller,
   if (caller.scim && unread.method.writes) kernel.rates.takeScimWrite(fairnessKey);
 };
 
-/** Content arrives once, so such a request is never handled twice. A SCIM token is read with each request, so its rights are fresh. */
-export const requiresFreshRights = ({ content }: UnreadCall, { scim }: Caller): boolean => content !== undefined || scim !== undefined;
+/**
+ * Content arrives once, so such a request needs proof of its rights before it is handled: by the look-up of its resource, or by
+ * fresh rights. A SCIM token is read with each request, so its rights are fresh.
+ */
+export const requiresFreshRights = ({ answers }: Kernel, { content, method }: UnreadCall, { scim }: Caller): boolean =>
+  scim !== undefined || (content !== undefined && answers.get(method.name)?.findPlace === undefined);
 
 /** No rights: what SCIM may do is defined by its operations. */
 const scimRights = ({ nobody }: Kernel, { isClosed }: NonNullable<Caller["scim"]>): Rights => ({ ...nobody, closed: isClosed });

@@ -65,7 +65,9 @@ export const makeServe =
       if ((unread.method.open || unread.method.anonymous) && (await admitOpen(kernel, unread))) {
         exchange.call = withRequest(unread, await unread.read());
         // An open operation requires membership if the request names a group.
-        if (namedGroupsOf(exchange.call).length === 0) return await handle(kernel, exchange.call, { caller: undefined, rights: kernel.nobody, proven: true });
+        if (namedGroupsOf(exchange.call).length === 0) {
+          return await handle(kernel, exchange.call, { caller: undefined, rights: kernel.nobody, proven: true }, { isProven: true });
+        }
       }
       return await serveCaller(kernel, exchange, await admit(kernel, exchange, admitted));
     } catch (thrown) {
@@ -93,7 +95,8 @@ const admit = async (kernel: Kernel, exchange: Exchange, admitted: Caller | unde
 const serveCaller = async (kernel: Kernel, exchange: Exchange, admitted: Caller): Promise<Reply> => {
   const { unread } = exchange;
   let caller = admitted;
-  for (let fresh = requiresFreshRights(unread, caller); ; fresh = true) {
+  for (let fresh = requiresFreshRights(kernel, unread, caller); ; fresh = true) {
+    const progress = { isProven: fresh };
     const found = rightsOf(kernel, caller, fresh);
     const rights = found instanceof Promise ? await found : found;
     if (!rights) throw withoutRights();
@@ -109,11 +112,11 @@ const serveCaller = async (kernel: Kernel, exchange: Exchange, admitted: Caller)
       if (rights.untilMs <= kernel.services.clock()) continue;
     }
     try {
-      const reply = await handle(kernel, exchange.call, { caller, rights, proven: fresh });
+      const reply = await handle(kernel, exchange.call, { caller, rights, proven: fresh }, progress);
       return reply.file ? { ...reply, file: inSlot(kernel, exchange, reply.file) } : reply;
     } catch (thrown) {
       const unsure = thrown instanceof StaleAccess || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");
-      if (fresh || !unsure) throw thrown;
+      if (progress.isProven || !unsure) throw thrown;
     }
   }
 };
@@ -155,12 +158,14 @@ interface Access {
   readonly proven: boolean;
 }
 
-const handle = async (kernel: Kernel, call: Call, access: Access): Promise<Reply> => {
+/** `progress` tells whether the rights are proven, so that a denial is final. Content arrives once: it is read only after that. */
+const handle = async (kernel: Kernel, call: Call, access: Access, progress: { isProven: boolean }): Promise<Reply> => {
   const answer = kernel.answers.get(call.method.name);
   if (!answer) throw unimplemented(`${call.method.service}/${call.method.rpc}`);
   requireNotSuspended(access.rights.closed);
   const nowMs = kernel.services.clock();
   const resolved = answer.findPlace ? await findResource(kernel, call, access, answer.findPlace) : resolve(kernel, call, access, undefined, access.proven);
+  progress.isProven = resolved.proven;
   await authorizeAt(kernel, resolved);
   const context = contextOf(kernel, resolved, access, nowMs);
   const outcome = "reads" in answer ? await read(kernel, answer.reads, context) : await write(kernel, answer, context, resolved);
@@ -191,7 +196,8 @@ const resolve = (kernel: Kernel, read: Call, access: Access, place: Place | unde
   const path = place ? place.path : resourcePathOf(call);
   describeCall({ path: path ?? filteredPlaceOf(call) });
   const store = rowsOf(kernel, call, access.caller, rights, path);
-  return { call, rights, path, place, store, rows: provingRead(store.read, rights, lookedUp), proven: access.proven };
+  const proven = access.proven || (lookedUp && call.content !== undefined);
+  return { call, rights, path, place, store, rows: provingRead(store.read, rights, lookedUp), proven };
 };
 
 /** Resolves a resource that the request does not name by uid. Throws the resource's own fault if there is none. */
@@ -202,7 +208,9 @@ const findResource = async (kernel: Kernel, call: Call, access: Access, findPlac
   // Fresh rights may show what cached ones hide.
   if ((place instanceof Fault || place.isMissing) && !proven) throw new StaleAccess();
   if (place instanceof Fault) throw place;
-  return resolve(kernel, call, access, place, proven || rows.check === undefined);
+  // A repo that is named by uid needs no statement.
+  if (call.content && !proven && rows.check) await checkAccessVersion(rows.check.bare, rights.accessVersion);
+  return resolve(kernel, call, access, place, proven || rows.check === undefined || call.content !== undefined);
 };
 
 const authorizeAt = async (kernel: Kernel, { call, rights, path, place, rows }: Resolved): Promise<void> => {

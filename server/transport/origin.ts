@@ -38,8 +38,14 @@ const cleanUserAgent = (text: string, lengthMax: number): string =>
 
 export const originReader = (proxies: BlockList | undefined, userAgentLengthMax: number): OriginOf => {
   const trusted = (address: string): boolean => proxies?.check(address, addressFamily(address)) === true;
+  // Most requests come over a connection that has sent others.
+  let last = { address: "", peer: "" };
+  const peerOf = (address: string): string => {
+    if (address !== last.address) last = { address, peer: canonicalAddress(address) ?? "" };
+    return last.peer;
+  };
   return (address, headers) => {
-    const peer = canonicalAddress(address) ?? "";
+    const peer = peerOf(address);
     return {
       address: trusted(peer) ? clientAddress(peer, joinedHeader(headers["x-forwarded-for"]), trusted) : peer,
       userAgent: cleanUserAgent(joinedHeader(headers["user-agent"]), userAgentLengthMax),

@@ -1,22 +1,30 @@
 // Third-party registry clients with scoped registry tokens: first pushes, pulls, copies across repos, deletes, anonymous pulls, and the token
-// of a CI job. Clients that are not installed are skipped.
+// of a CI job. Clients that are not installed are skipped; install-clients.ts builds some of them.
+//
+// Not tried, because a sandbox runs none of them: docker's engine with buildx, and a Kubernetes node. podman and containerd, the usual
+// engine of a node, pull in their place, podman with the file of a pull secret.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { existsSync } from "node:fs";
+import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { text } from "#base/json.ts";
+import { gantryAnywhere } from "../anywhere.ts";
+import { basic, openRegistry } from "../registry.ts";
+import { shortOrLong } from "../length.ts";
 import { openRequestLog } from "../request-log.ts";
 import { type Issuer, startIssuer } from "../story/processes.ts";
 import { openWorld, type World } from "../world.ts";
+import { clientsFolder, installClients, isInstalled } from "./install-clients.ts";
 
-const missing = (program: string): string | false =>
-  (process.env.PATH ?? "").split(delimiter).some((directory) => existsSync(join(directory, program))) ? false : `${program} is not installed`;
+if (shortOrLong(false, true)) installClients({ long: true });
+
+const missing = (program: string): string | false => (isInstalled(program) ? false : `${program} is not installed`);
 
 const requests = openRequestLog();
 const folder = await mkdtemp(join(tmpdir(), "gantry-clients-"));
@@ -26,6 +34,8 @@ let host = "";
 let owner = "";
 /** A CI job: its identity, and a token of its issuer. */
 const job = { uid: "", token: "" };
+/** A pull token of the organization. */
+const puller = { uid: "", password: "" };
 
 interface Ended {
   readonly code: number;
@@ -37,11 +47,13 @@ const runIn = (cwd: string, program: string, args: readonly string[]): Promise<E
   new Promise((resolve) => {
     const env = {
       ...process.env,
+      PATH: `${process.env.PATH ?? ""}${delimiter}${clientsFolder}`,
       HOME: cwd,
       XDG_RUNTIME_DIR: cwd,
       DOCKER_CONFIG: cwd,
       HELM_REGISTRY_CONFIG: join(cwd, "config.json"),
       BUILDAH_ISOLATION: "chroot",
+      COSIGN_PASSWORD: "",
     };
     execFile(program, args, { cwd, env, encoding: "utf8", maxBuffer: 64 * 1024 * 1024 }, (error, out, err) =>
       resolve({ code: error ? Number(error.code) : 0, out, err }),
@@ -72,13 +84,13 @@ const openClient = async (
 const digestOf = (bytes: string | Uint8Array): string => `sha256:${createHash("sha256").update(bytes).digest("hex")}`;
 
 /** Writes an OCI layout of one image for clients to push. */
-const writeLayout = async (path: string): Promise<string> => {
+const writeLayout = async (path: string, content: Uint8Array = randomBytes(200_000)): Promise<string> => {
   await mkdir(join(path, "blobs", "sha256"), { recursive: true });
   const put = async (mediaType: string, content: string | Uint8Array) => {
     await writeFile(join(path, "blobs", "sha256", digestOf(content).slice(7)), content);
     return { mediaType, digest: digestOf(content), size: Buffer.byteLength(content) };
   };
-  const layer = await put("application/vnd.oci.image.layer.v1.tar", randomBytes(200_000));
+  const layer = await put("application/vnd.oci.image.layer.v1.tar", content);
   const config = { os: "linux", architecture: "amd64", config: {}, rootfs: { type: "layers", diff_ids: [layer.digest] } };
   const image = {
     schemaVersion: 2,
@@ -119,6 +131,10 @@ before(async () => {
   owner = await world.token(await identity("owner", "owner"));
   job.uid = await identity("job", "registry.push");
   job.token = await issuer.token({ sub: "job", aud: world.url });
+  const made = await gantryAnywhere(["iam", "pull-tokens", "create", "--group", acme, "--issuer", world.url], { env: { GANTRY_TOKEN: owner } });
+  assert.equal(made.code, 0, made.stderr);
+  puller.uid = /^User name: +(\S+)$/m.exec(made.stdout)?.[1] ?? "";
+  puller.password = /^Password: +(\S+)$/m.exec(made.stdout)?.[1] ?? "";
 });
 after(async () => {
   await Promise.all([world?.close(), issuer?.close()]);
@@ -155,6 +171,94 @@ test("buildah pushes and pulls", { skip: missing("buildah") }, async () => {
   await done(...storage, "push", "--signature-policy", policy, "--tls-verify=false", "--creds", `_token:${owner}`, id, image);
   await done(...storage, "push", "--signature-policy", policy, "--tls-verify=false", "--creds", `${job.uid}:${job.token}`, id, image.replace("app:1", "job:1"));
   await done(...storage, "pull", "--signature-policy", policy, "--tls-verify=false", "--creds", `_token:${owner}`, image);
+});
+
+/** The file of a Kubernetes pull secret (type kubernetes.io/dockerconfigjson). */
+const writePullSecret = async (path: string): Promise<void> => {
+  const { uid: username, password } = puller;
+  const auth = Buffer.from(`${username}:${password}`).toString("base64");
+  await writeFile(path, JSON.stringify({ auths: { [host]: { username, password, auth } } }));
+};
+
+test("podman builds, pushes, lists tags, and pulls with a pull secret that permits no push", { skip: missing("podman") }, async (t) => {
+  const { home, done, failed } = await openClient("podman");
+  // podman permits 50 characters.
+  const run = await mkdtemp("/tmp/podman-");
+  t.after(() => rm(run, { recursive: true, force: true }));
+  const storage = ["--storage-driver", "vfs", "--root", join(home, "storage"), "--runroot", run, "--cgroup-manager", "cgroupfs"];
+  const [policy, secret, image] = [join(home, "policy.json"), join(home, "secret.json"), `${host}/acme/podman/app:1`];
+  const signatures = ["--signature-policy", policy];
+  await writeFile(policy, '{"default":[{"type":"insecureAcceptAnything"}]}');
+  await writePullSecret(secret);
+  await writeFile(join(home, "file.txt"), randomBytes(1_000));
+  await writeFile(join(home, "Containerfile"), "FROM scratch\nCOPY file.txt /file.txt\n");
+  await done(...storage, "build", ...signatures, "--isolation", "chroot", "-t", image, "-f", "Containerfile", ".");
+  const authfile = ["--authfile", join(home, "auth.json")];
+  await done(...storage, "login", ...authfile, "--tls-verify=false", "-u", "_token", "-p", owner, host);
+  await done(...storage, "push", ...authfile, ...signatures, "--tls-verify=false", image);
+  await done(
+    ...storage,
+    "push",
+    ...authfile,
+    ...signatures,
+    "--tls-verify=false",
+    "--compression-format",
+    "zstd",
+    image,
+    `docker://${image.replace(/:1$/, ":zstd")}`,
+  );
+  const listed = await done(...storage, "search", ...authfile, "--tls-verify=false", "--list-tags", image.replace(/:1$/, ""));
+  assert.match(listed, /\b1\b[\s\S]*\bzstd\b/);
+  await done(...storage, "logout", ...authfile, host);
+  await failed(...storage, "pull", ...authfile, ...signatures, "--tls-verify=false", image);
+  await done(...storage, "rmi", image);
+  await done(...storage, "pull", "--authfile", secret, ...signatures, "--tls-verify=false", image);
+  await done(...storage, "pull", "--authfile", secret, ...signatures, "--tls-verify=false", image.replace(/:1$/, ":zstd"));
+  await failed(...storage, "push", "--authfile", secret, ...signatures, "--tls-verify=false", image, `docker://${image.replace(/:1$/, ":2")}`);
+});
+
+test("containerd pulls with a pull token, unpacks, and pushes", { skip: missing("containerd") }, async (t) => {
+  const { home, done, failed } = await openClient("ctr");
+  const image = `${host}/acme/containerd/app:one`;
+  await writeFile(
+    join(home, "config.toml"),
+    `version = 2
+root = "${home}/root"
+state = "${home}/state"
+disabled_plugins = ["io.containerd.grpc.v1.cri"]
+[grpc]
+address = "${home}/sock"
+[ttrpc]
+address = "${home}/ttrpc"
+`,
+  );
+  const daemon = spawn("containerd", ["-c", join(home, "config.toml"), "-l", "error"], { stdio: "ignore" });
+  const ended = once(daemon, "exit");
+  t.after(async () => {
+    daemon.kill();
+    await ended;
+  });
+  // Waits for the daemon.
+  const ctr = ["-a", join(home, "sock"), "--connect-timeout", "60s"];
+  const content = ["--plain-http", "--platform", "linux/amd64"];
+  await runIn(home, "tar", ["-cf", "layer.tar", "config.toml"]);
+  await writeLayout(join(home, "image"), await readFile(join(home, "layer.tar")));
+  await runIn(home, "tar", ["-C", join(home, "image"), "-cf", join(home, "image.tar"), "."]);
+  await done(...ctr, "images", "import", "--no-unpack", "--base-name", image.replace(/:one$/, ""), join(home, "image.tar"));
+  await failed(...ctr, "images", "push", "--plain-http", "--user", `${puller.uid}:${puller.password}`, image);
+  await done(...ctr, "images", "push", "--plain-http", "--user", `_token:${owner}`, image);
+  await done(...ctr, "images", "rm", "--sync", image);
+  await failed(...ctr, "images", "pull", ...content, "--snapshotter", "native", image);
+  await done(...ctr, "images", "pull", ...content, "--snapshotter", "native", "--user", `${puller.uid}:${puller.password}`, image);
+  assert.ok((await done(...ctr, "images", "ls")).includes(image));
+});
+
+test("docker's command line reads manifests with the credentials of its file", { skip: missing("docker") }, async () => {
+  const { home, done, failed } = await openClient("docker");
+  await openRegistry(world.url, basic("_token", owner)).pushImage("acme/docker/app", "1");
+  await failed("manifest", "inspect", "--insecure", `${host}/acme/docker/app:1`);
+  await writePullSecret(join(home, "config.json"));
+  assert.match(await done("manifest", "inspect", "--insecure", `${host}/acme/docker/app:1`), /"layers"/);
 });
 
 test("crane pushes, mounts, lists, tags, deletes and pulls anonymously", { skip: missing("crane") }, async () => {
@@ -198,6 +302,70 @@ test("oras pushes, attaches, discovers, copies, pulls and deletes", { skip: miss
   await done("manifest", "delete", "-f", ...config, copy);
   await done("login", ...config, "-u", job.uid, "-p", job.token, host);
   await done("push", ...config, `${host}/acme/oras/job:1`, "file.txt");
+});
+
+test("regctl pushes, tags, copies, lists, attaches, deletes a tag and deletes an image", { skip: missing("regctl") }, async () => {
+  const { home, done, failed } = await openClient("regctl");
+  const digest = await writeLayout(join(home, "image"));
+  const [app, copy] = [`${host}/acme/regctl/app:1`, `${host}/acme/regctl/copied/app:1`];
+  await done("registry", "set", host, "--tls", "disabled", "--skip-check");
+  await failed("tag", "ls", app.replace(/:1$/, ""));
+  await done("registry", "login", host, "-u", "_token", "-p", owner);
+  await done("image", "copy", `ocidir://${home}/image:one`, app);
+  assert.equal((await done("image", "digest", app)).trim(), digest);
+  await done("image", "copy", app, app.replace(/:1$/, ":2"));
+  await done("image", "copy", "--referrers", app, copy);
+  assert.equal(await done("tag", "ls", app.replace(/:1$/, "")), "1\n2\n");
+  await writeFile(join(home, "note.txt"), "a note");
+  await done("artifact", "put", "--subject", app, "--artifact-type", "application/vnd.example.note", "-f", "note.txt");
+  assert.match(await done("artifact", "list", app), /example\.note/);
+  assert.equal(await done("artifact", "get", "--subject", app), "a note");
+  await done("tag", "delete", app.replace(/:1$/, ":2"));
+  assert.equal(await done("tag", "ls", app.replace(/:1$/, "")), "1\n");
+  await done("image", "export", copy, join(home, "image.tar"));
+  await done("image", "delete", `${copy.replace(/:1$/, "")}@${digest}`);
+  await failed("manifest", "head", copy);
+  await done("registry", "login", host, "-u", job.uid, "-p", job.token);
+  await done("image", "copy", `ocidir://${home}/image:one`, `${host}/acme/regctl/job:1`);
+});
+
+test("cosign signs, attests and verifies with a key", { skip: missing("cosign") }, async () => {
+  const { home, done, failed } = await openClient("cosign");
+  const registry = openRegistry(world.url, basic("_token", owner));
+  const image = `${host}/acme/cosign/app@${await registry.pushImage("acme/cosign/app", "1")}`;
+  const other = `${host}/acme/cosign/app@${await registry.pushImage("acme/cosign/app", "2", { layer: "another" })}`;
+  await done("login", host, "-u", "_token", "-p", owner);
+  await done("generate-key-pair");
+  await writeFile(join(home, "predicate.json"), '{"builder":{"id":"test"},"buildType":"https://example.com/build"}');
+  const [key, pub] = [join(home, "cosign.key"), join(home, "cosign.pub")];
+  const insecure = ["--allow-http-registry", "--allow-insecure-registry"];
+  await done("sign", ...insecure, "--yes", "--tlog-upload=false", "--key", key, image);
+  await done("attest", ...insecure, "--yes", "--tlog-upload=false", "--key", key, "--type", "slsaprovenance", "--predicate", "predicate.json", image);
+  assert.match(await done("verify", ...insecure, "--insecure-ignore-tlog", "--key", pub, image), /cosign container image signature/);
+  await done("verify-attestation", ...insecure, "--insecure-ignore-tlog", "--key", pub, "--type", "slsaprovenance", image);
+  await failed("verify", ...insecure, "--insecure-ignore-tlog", "--key", pub, other);
+  assert.match(await done("tree", ...insecure, image), /Signatures[\s\S]*Attestations|Attestations[\s\S]*Signatures/);
+});
+
+test("notation signs and verifies with a test key", { skip: missing("notation") }, async () => {
+  const { home, done, failed } = await openClient("notation");
+  const registry = openRegistry(world.url, basic("_token", owner));
+  const image = `${host}/acme/notation/app@${await registry.pushImage("acme/notation/app", "1")}`;
+  const other = `${host}/acme/notation/app@${await registry.pushImage("acme/notation/app", "2", { layer: "another" })}`;
+  const policy = {
+    version: "1.0",
+    trustPolicies: [
+      { name: "test", registryScopes: ["*"], signatureVerification: { level: "strict" }, trustStores: ["ca:example.test"], trustedIdentities: ["*"] },
+    ],
+  };
+  await writeFile(join(home, "trustpolicy.json"), JSON.stringify(policy));
+  const login = ["-u", "_token", "-p", owner, "--insecure-registry"];
+  await done("cert", "generate-test", "--default", "example.test");
+  await done("policy", "import", "trustpolicy.json");
+  await done("sign", ...login, image);
+  assert.match(await done("list", ...login, image), /application\/vnd\.cncf\.notary\.signature/);
+  assert.match(await done("verify", ...login, image), /Successfully verified/);
+  await failed("verify", ...login, other);
 });
 
 test("helm pushes and pulls charts", { skip: missing("helm") }, async () => {

@@ -3,6 +3,8 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { limits } from "#base/limits.ts";
+import { type JsonObject, text } from "#base/json.ts";
+import { builtInRoleUid } from "#authz";
 import { removeLeftContents } from "#registry/collection";
 import { keepDigests } from "../../server/registry/resources/distribution/upload-digests.ts";
 import { digestOf } from "../distribution.ts";
@@ -382,4 +384,31 @@ test("a manifest of 4 MiB is accepted, a larger one is refused, and nothing of i
   const streamed = await send("PUT", `${repo}/manifests/larger`, { body: ReadableStream.from(endless()), headers });
   assert.equal(streamed.status, 413);
   assert.equal((await send("HEAD", `${repo}/manifests/larger`)).status, 404);
+});
+
+test("a request with content has the permissions of this moment, revoked or granted just before it, by path and by uid", async () => {
+  await registry.pushImage("first-organization/team/live", "1");
+  const { repos } = await world.ok("registry.ReposService/ListRepos", { name: "live" });
+  const uid = text((repos as JsonObject[])[0] ?? {}, "uid");
+  const identity = { name: "pusher", claimMatch: { issuer: "https://issuer.example.com", subject: "pusher" } };
+  const pusher = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity }), "uid");
+  const own = openRegistry(world.url, `Bearer ${await world.token(pusher)}`);
+  const grant = async (): Promise<string> => {
+    const roleBinding = { identityUid: pusher, roleUid: builtInRoleUid("registry.push") };
+    return text(await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: world.organization, roleBinding }), "uid");
+  };
+  for (const [index, name] of ["first-organization/team/live", uid, "first-organization/team/live", uid].entries()) {
+    const bytes = `content ${index}`;
+    const path = `${name}/blobs/uploads/?digest=${digestOf(bytes)}`;
+    assert.ok([401, 403, 404].includes((await own.send("POST", path, { body: bytes })).status), "refused with the permissions of before");
+    const binding = await grant();
+    assert.equal((await own.send("POST", path, { body: bytes })).status, 201, "read once, and with the new permissions");
+    const tag = `${name}/manifests/live-${index}`;
+    const image = { schemaVersion: 2, mediaType: imageType, config: descriptor(emptyType, bytes), layers: [] };
+    const put = () => own.send("PUT", tag, { body: JSON.stringify(image), headers: { "content-type": imageType } });
+    assert.equal((await put()).status, 201);
+    await world.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: binding });
+    assert.ok([401, 403, 404].includes((await put()).status), "refused after the revocation");
+    assert.equal((await send("HEAD", `${name}/manifests/live-${index}`)).status, 200);
+  }
 });

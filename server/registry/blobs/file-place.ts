@@ -90,6 +90,28 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
   const uploadPath = (key: string): string => join(uploads, requireBlobKey(key));
   const contentPath = (key: string): string => join(contents, requireBlobKey(key).slice(0, 2), key);
   const turns = openWriteSlots();
+  /** Folders that exist, unless they were deleted meanwhile. */
+  const made = new Set<string>();
+
+  const requireFolder = async (path: string): Promise<void> => {
+    if (made.has(path)) return;
+    await makeFolder(path);
+    made.add(path);
+  };
+
+  /** Runs `work` in a folder that is created if it is missing; once more, if `work` finds that it was deleted. */
+  const inFolder = async <T>(path: string, work: () => Promise<T>): Promise<T> => {
+    const isKnown = made.has(path);
+    await requireFolder(path);
+    try {
+      return await work();
+    } catch (thrown) {
+      if (!isKnown || codeOf(thrown) !== "ENOENT") throw thrown;
+      made.delete(path);
+      await requireFolder(path);
+      return work();
+    }
+  };
 
   const requireSpace = async (): Promise<void> => {
     const { bavail, bsize } = await statfs(folder);
@@ -98,7 +120,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
 
   const openUpload = async (key: string, sizeBytes: number): Promise<FileHandle> => {
     if (sizeBytes === 0) {
-      const file = await open(uploadPath(key), "w", 0o600);
+      const file = await inFolder(uploads, () => open(uploadPath(key), "w", 0o600));
       // Syncs the name along with the first bytes, so that acknowledged ones survive a power failure.
       await syncFolder(uploads);
       return file;
@@ -124,7 +146,7 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
       let first = await source.next();
       while (first.done !== true && first.value.byteLength === 0) first = await source.next();
       if (first.done === true) return at;
-      await makeFolder(uploads);
+      await requireFolder(uploads);
       await requireSpace();
       file = await openUpload(key, at.sizeBytes);
       const given = { startBytes: at.sizeBytes, first: first.value, rest: source, signal };
@@ -156,21 +178,24 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
     await syncFolder(dirname(path));
   };
 
-  const completeUpload = async (key: string, sizeBytes: number): Promise<void> => {
-    const to = contentPath(key);
-    await makeFolder(uploads);
-    const file = sizeBytes === 0 ? await openUpload(key, 0) : await unlessAbsent(open(uploadPath(key), "r+"));
-    if (file === undefined) return requireCompleted(key, sizeBytes);
+  const truncateUpload = async (key: string, sizeBytes: number): Promise<void> => {
+    const file = sizeBytes === 0 ? await openUpload(key, 0) : await open(uploadPath(key), "r+");
     try {
-      const found = (await file.stat()).size;
-      if (found < sizeBytes) throw contentLost(key, `${found} bytes of ${sizeBytes}`);
-      if (found > sizeBytes) await file.truncate(sizeBytes);
-      if (found !== sizeBytes || sizeBytes === 0) await file.sync();
+      await file.truncate(sizeBytes);
+      await file.sync();
     } finally {
       await file.close();
     }
-    await makeFolder(dirname(to));
-    const renamed = await unlessAbsent(rename(uploadPath(key), to).then(() => true));
+  };
+
+  const completeUpload = async (key: string, sizeBytes: number): Promise<void> => {
+    const to = contentPath(key);
+    const found = sizeBytes === 0 ? undefined : (await unlessAbsent(stat(uploadPath(key))))?.size;
+    if (found === undefined && sizeBytes > 0) return requireCompleted(key, sizeBytes);
+    if (found !== undefined && found < sizeBytes) throw contentLost(key, `${found} bytes of ${sizeBytes}`);
+    // Otherwise the bytes are durable since they were appended.
+    if (found !== sizeBytes) await truncateUpload(key, sizeBytes);
+    const renamed = await unlessAbsent(inFolder(dirname(to), () => rename(uploadPath(key), to).then(() => true)));
     // Removed since it was opened: its repo was deleted.
     if (renamed === undefined) return requireCompleted(key, sizeBytes);
     await syncFolder(dirname(to));

@@ -118,7 +118,7 @@ const copy = async (context: WriteContext, target: string, source: string, { dig
   const held = await holdManifests(rows, source, digests);
   // Deleted since they were found: the caller may try again.
   if (held.length < digests.length) throw new Fault("ABORTED", "the image has changed during the promotion. Try again");
-  const hidden = await namingStorageQuota(target, mountManifestBlobs(rows, target, source, digests, nowMs, nowMs + limits.blobLeaseMs), () => {});
+  const hidden = await namingStorageQuota(target, mountManifestBlobs(rows, target, source, digests, nowMs, nowMs + limits.blobLeaseMs));
   if (hidden.length > 0) throw notCopied(source, hidden);
   const made = new Set(await copyManifests(rows, target, source, digests, nowMs));
   await useManifests(rows, target, digests, nowMs);

@@ -51,7 +51,7 @@ const keepHistory = async (
   const { rows, nowMs } = context;
   const either = after ?? before ?? {};
   const timeMs = after ? Date.parse(text(after, "updateTime")) : nowMs;
-  await appendTagHistory(rows, parentOf(text(either, "uid")), text(either, "name"), text(after ?? {}, "digest"), timeMs);
+  appendTagHistory(rows, parentOf(text(either, "uid")), text(either, "name"), text(after ?? {}, "digest"), timeMs);
 };
 
 export const tag = resource({

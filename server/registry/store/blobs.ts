@@ -4,6 +4,7 @@
 // Rows of repo_blobs are deleted with their repo. Collection removes everything in blob_removals, and blobs in no repo,
 // not even a restorable one.
 
+import type { Fault } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, flag, nullableObject, nullableText, number, type Read, type RowOf, text, timeMs, type Write } from "#db";
@@ -23,7 +24,7 @@ const named = "(blobs.sha256 = $2 or blobs.sha512 = $2)";
 
 /** `digest` is SHA-256 or SHA-512. */
 export const findRepoBlob = (rows: Read, repo: string, digest: string): Promise<RepoBlob | undefined> =>
-  repoBlob.findOne(
+  repoBlob.findShared(
     rows,
     `select ${repoBlob.list} from blobs join repo_blobs on repo_uid = $1 and repo_blobs.sha256 = blobs.sha256 where ${named} and remove_time is null`,
     [repo, digest],
@@ -72,16 +73,22 @@ export interface NewBlob {
 const heldBlob = columns<{ readonly key: string; readonly removeTime: string | undefined }>({ key: text, removeTime: nullableText });
 
 /**
- * If the content exists already, the upload is queued for removal.
+ * Waits only for the content's row. If the content exists already, the upload is queued for removal, and the result is true.
  * @param leaseMs until when to keep it unreferenced
+ * @param faultOf names an exceeded quota
  */
-export const insertRepoBlob = async (rows: Write, repo: string, blob: NewBlob, nowMs: number, leaseMs: number): Promise<void> => {
+export const insertRepoBlob = async (
+  rows: Write,
+  repo: string,
+  blob: NewBlob,
+  { nowMs, leaseMs, faultOf }: { readonly nowMs: number; readonly leaseMs: number; readonly faultOf: (fault: Fault) => unknown },
+): Promise<boolean> => {
   const now = new Date(nowMs).toISOString();
   const { sha256, sha512, sizeBytes, key } = blob;
   let held: { readonly key: string; readonly removeTime: string | undefined } | undefined;
   // Collection may delete the row between insert and lock.
   while (held === undefined) {
-    await rows.query("insert into blobs (sha256, sha512, size_bytes, key, create_time) values ($1, $2, $3, $4, $5) on conflict (sha256) do nothing", [
+    rows.send("insert into blobs (sha256, sha512, size_bytes, key, create_time) values ($1, $2, $3, $4, $5) on conflict (sha256) do nothing", [
       sha256,
       sha512 ?? null,
       sizeBytes,
@@ -99,16 +106,12 @@ export const insertRepoBlob = async (rows: Write, repo: string, blob: NewBlob, n
     }
     if (sha512 !== undefined) await rows.query("update blobs set sha512 = $2 where sha256 = $1 and sha512 is null", [sha256, sha512]);
   }
-  await writeRepoBlob(rows, repo, sha256, nowMs, leaseMs);
+  rows.send(repoBlobStatement, [repo, sha256, now, new Date(leaseMs).toISOString()], faultOf);
+  return held.key !== key;
 };
 
-const writeRepoBlob = async (rows: Write, repo: string, sha256: string, nowMs: number, leaseMs: number): Promise<void> => {
-  await rows.query(
-    `insert into repo_blobs as held (repo_uid, sha256, create_time, lease_time) values ($1, $2, $3, $4)
-     on conflict (repo_uid, sha256) do update set lease_time = greatest(held.lease_time, excluded.lease_time)`,
-    [repo, sha256, new Date(nowMs).toISOString(), new Date(leaseMs).toISOString()],
-  );
-};
+const repoBlobStatement = `insert into repo_blobs as held (repo_uid, sha256, create_time, lease_time) values ($1, $2, $3, $4)
+  on conflict (repo_uid, sha256) do update set lease_time = greatest(held.lease_time, excluded.lease_time)`;
 
 /** Returns undefined if the other repo no longer contains the blob. */
 export const mountRepoBlob = async (
@@ -126,7 +129,7 @@ export const mountRepoBlob = async (
   );
   const sha256 = row?.[0];
   if (sha256 === undefined || sha256 === null) return undefined;
-  await writeRepoBlob(rows, repo, sha256, nowMs, leaseMs);
+  await rows.query(repoBlobStatement, [repo, sha256, new Date(nowMs).toISOString(), new Date(leaseMs).toISOString()]);
   return { sha256 };
 };
 

@@ -33,11 +33,11 @@ const withoutContent = columns({ sha256: text, sha512: text, algorithm: text, me
 /** Returns the manifest with this digest of either algorithm. */
 export const findManifestByDigest = (rows: Read, repo: string, digest: string): Promise<RequestedManifest | undefined> =>
   digest.startsWith("sha512:")
-    ? storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha512 = $2`, [repo, digest])
-    : storedManifest.findOne(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha256 = $2`, [repo, digest]);
+    ? storedManifest.findShared(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha512 = $2`, [repo, digest])
+    : storedManifest.findShared(rows, `select ${storedManifest.list} from repo_manifests where repo_uid = $1 and sha256 = $2`, [repo, digest]);
 
 export const findManifestByTag = (rows: Read, repo: string, tag: string): Promise<RequestedManifest | undefined> =>
-  storedManifest.findOne(
+  storedManifest.findShared(
     rows,
     `select ${storedManifest.listOf("manifest")} from tags join repo_manifests as manifest on manifest.repo_uid = $1 and manifest.sha256 = tags.digest
      where left(tags.uid, -17) = $1 and tags.name collate "POSIX" = $2`,
@@ -61,8 +61,8 @@ export interface NewManifest extends StoredManifest {
   /** "" if it has none. */
   readonly subject: string;
   readonly annotations: JsonObject | undefined;
-  /** SHA-256 digests. */
-  readonly blobs: readonly string[];
+  /** SHA-256 digests; awaited after the manifest's own statement is sent. */
+  readonly blobs: readonly string[] | Promise<readonly string[]>;
   readonly children: readonly string[];
 }
 
@@ -80,10 +80,9 @@ export const useManifests = async (rows: Write, repo: string, digests: readonly 
   return used.length;
 };
 
-/** Prevents deletion until the transaction ends. */
-export const holdManifest = async (rows: Write, repo: string, sha256: string): Promise<void> => {
-  await rows.query("select 1 from repo_manifests where repo_uid = $1 and sha256 = $2 for key share", [repo, sha256]);
-};
+/** Prevents deletion until the transaction ends. Does not wait. */
+export const holdManifest = (rows: Write, repo: string, sha256: string): void =>
+  rows.send("select 1 from repo_manifests where repo_uid = $1 and sha256 = $2 for key share", [repo, sha256]);
 
 /** Returns false if it exists. `algorithm` is undefined if it was pushed by tag only. */
 export const insertManifest = async (
@@ -94,42 +93,38 @@ export const insertManifest = async (
   nowMs: number,
 ): Promise<boolean> => {
   const { sha256, sha512, mediaType, content, sizeBytes, artifactType, subject, annotations } = manifest;
-  for (;;) {
-    const made = await rows.query(
-      `insert into repo_manifests
-         (repo_uid, sha256, sha512, algorithm, media_type, content, size_bytes, artifact_type, subject, annotations, create_time, use_time)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $11) on conflict (repo_uid, sha256) do nothing returning 1`,
-      [
-        repo,
-        sha256,
-        sha512,
-        algorithm ?? "sha256",
-        mediaType,
-        content,
-        sizeBytes,
-        artifactType,
-        subject,
-        annotations === undefined ? null : JSON.stringify(annotations),
-        timestamp(nowMs),
-      ],
-    );
-    if (made.length > 0) break;
-    const known = await rows.query(
-      `update repo_manifests set use_time = greatest(use_time, $4::timestamptz), algorithm = coalesce(nullif($3, ''), algorithm)
-       where repo_uid = $1 and sha256 = $2 returning 1`,
-      [repo, sha256, algorithm ?? "", timestamp(nowMs)],
-    );
-    // Deleted between the two statements.
-    if (known.length > 0) return false;
-  }
-  if (manifest.blobs.length > 0)
-    await rows.query("insert into manifest_blobs (repo_uid, sha256, blob) select $1, $2, blob from unnest($3::text[]) as given(blob)", [
+  const [[isNew] = []] = await rows.query(
+    // xmax is 0 in a row that this statement has inserted.
+    `insert into repo_manifests as known
+       (repo_uid, sha256, sha512, algorithm, media_type, content, size_bytes, artifact_type, subject, annotations, create_time, use_time)
+     values ($1, $2, $3, coalesce(nullif($4, ''), 'sha256'), $5, $6, $7, $8, $9, $10, $11, $11)
+     on conflict (repo_uid, sha256) do update
+       set use_time = greatest(known.use_time, excluded.use_time), algorithm = coalesce(nullif($4, ''), known.algorithm)
+     returning xmax = 0`,
+    [
       repo,
       sha256,
-      [...new Set(manifest.blobs)],
+      sha512,
+      algorithm ?? "",
+      mediaType,
+      content,
+      sizeBytes,
+      artifactType,
+      subject,
+      annotations === undefined ? null : JSON.stringify(annotations),
+      timestamp(nowMs),
+    ],
+  );
+  const blobs = await manifest.blobs;
+  if (isNew !== "t") return false;
+  if (blobs.length > 0)
+    rows.send("insert into manifest_blobs (repo_uid, sha256, blob) select $1, $2, blob from unnest($3::text[]) as given(blob)", [
+      repo,
+      sha256,
+      [...new Set(blobs)],
     ]);
   if (manifest.children.length > 0)
-    await rows.query("insert into manifest_children (repo_uid, sha256, child) select $1, $2, child from unnest($3::text[]) as given(child)", [
+    rows.send("insert into manifest_children (repo_uid, sha256, child) select $1, $2, child from unnest($3::text[]) as given(child)", [
       repo,
       sha256,
       [...new Set(manifest.children)],

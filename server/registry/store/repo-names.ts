@@ -37,7 +37,7 @@ export const findRepoByName = async (rows: Read, path: string): Promise<RepoByNa
   const groups = path.split("/");
   const name = groups.pop() ?? "";
   if (groups.length === 0) return undefined;
-  return namedRepo.findOne(
+  return namedRepo.findShared(
     rows,
     `${places} select ${namedRepo.list} from place join repos on left(repos.uid, -17) = place.uid and repos.name collate "POSIX" = $2
      where place.depth = cardinality($1::text[])`,

@@ -14,11 +14,11 @@ const historyEntry = columns({
 });
 
 /**
- * Ends the current entry of a tag and starts a new one.
+ * Ends the current entry of a tag and starts a new one. Does not wait.
  * @param digest "" if the tag was deleted
  */
-export const appendTagHistory = async (rows: Write, repo: string, name: string, digest: string, timeMs: number): Promise<void> => {
-  await rows.query(
+export const appendTagHistory = (rows: Write, repo: string, name: string, digest: string, timeMs: number): void => {
+  rows.send(
     `with ended as (
        update tag_history set end_time = greatest($4::timestamptz, start_time) where repo_uid = $1 and name = $2 and end_time is null
      ), trimmed as (

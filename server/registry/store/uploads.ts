@@ -1,7 +1,7 @@
 // Table uploads: progress, and the lease of the current writer. Deleted after limits.uploadKeptMs without a write.
 
 import type { JsonObject } from "#base/json.ts";
-import { columns, nullableObject, number, type Read, type RowOf, text, type Write } from "#db";
+import { columns, nullableObject, number, type Read, requireChange, type RowOf, text, type Write } from "#db";
 
 export type UploadRow = RowOf<typeof uploadRow>;
 
@@ -15,9 +15,10 @@ const uploadRow = columns({
   algorithm: text,
 });
 
-export const insertUpload = async (rows: Write, repo: string, upload: UploadRow, nowMs: number): Promise<void> => {
+/** Does not wait. */
+export const insertUpload = (rows: Write, repo: string, upload: UploadRow, nowMs: number): void => {
   const now = new Date(nowMs).toISOString();
-  await rows.query(
+  rows.send(
     "insert into uploads (id, repo_uid, key, size_bytes, state, algorithm, hold_time, create_time, update_time) values ($1, $2, $3, $4, $5, $6, $7, $7, $7)",
     [upload.id, repo, upload.key, upload.sizeBytes, JSON.stringify(upload.state ?? {}), upload.algorithm, now],
   );
@@ -42,31 +43,44 @@ export const releaseUpload = async (rows: Write, id: string, holder: string): Pr
   await rows.query("update uploads set holder = '' where id = $1 and holder = $2", [id, holder]);
 };
 
-/** Releases the lease; returns false if it was lost. */
-export const updateUpload = async (
-  rows: Write,
-  id: string,
-  holder: string,
-  point: { readonly sizeBytes: number; readonly state: JsonObject },
-  nowMs: number,
-): Promise<boolean> => {
-  const updated = await rows.query("update uploads set size_bytes = $3, state = $4, holder = '', update_time = $5 where id = $1 and holder = $2 returning 1", [
-    id,
-    holder,
-    point.sizeBytes,
-    JSON.stringify(point.state),
-    new Date(nowMs).toISOString(),
-  ]);
-  return updated.length > 0;
-};
+interface UploadProgress {
+  readonly id: string;
+  readonly holder: string;
+  readonly sizeBytes: number;
+  readonly state: JsonObject;
+}
 
-/** Returns undefined if it does not exist or is leased to another holder. With `holder` "", any valid lease prevents deletion. */
-export const deleteUpload = (rows: Write, repo: string, id: string, holder: string, nowMs: number): Promise<UploadRow | undefined> =>
-  uploadRow.findOne(
-    rows,
-    `delete from uploads where id = $1 and repo_uid = $2 and (holder = $3 or holder = '' or hold_time < $4) returning ${uploadRow.list}`,
-    [id, repo, holder, new Date(nowMs).toISOString()],
-  );
+const updateStatement = "update uploads set size_bytes = $3, state = $4, holder = '', update_time = $5 where id = $1 and holder = $2 returning 1";
+
+const updateValues = ({ id, holder, sizeBytes, state }: UploadProgress, nowMs: number) => [
+  id,
+  holder,
+  sizeBytes,
+  JSON.stringify(state),
+  new Date(nowMs).toISOString(),
+];
+
+/** Releases the lease, unless it was lost. Does not wait. */
+export const updateUpload = (rows: Write, progress: UploadProgress, nowMs: number): void => rows.send(updateStatement, updateValues(progress, nowMs));
+
+/** Releases the lease; the transaction fails with `lost` if it was lost. Does not wait. */
+export const requireUploadUpdate = (rows: Write, progress: UploadProgress, nowMs: number, lost: () => unknown): void =>
+  requireChange(rows, updateStatement, updateValues(progress, nowMs), lost);
+
+const deleteStatement = `delete from uploads where id = $1 and repo_uid = $2 and (holder = $3 or holder = '' or hold_time < $4) returning ${uploadRow.list}`;
+
+/** Returns undefined if it does not exist or is leased. */
+export const deleteUpload = (rows: Write, repo: string, id: string, nowMs: number): Promise<UploadRow | undefined> =>
+  uploadRow.findOne(rows, deleteStatement, [id, repo, "", new Date(nowMs).toISOString()]);
+
+/** The transaction fails with `lost` if the upload does not exist or is leased to another holder. Does not wait. */
+export const requireUploadDeletion = (
+  rows: Write,
+  repo: string,
+  { id, holder }: Pick<UploadProgress, "id" | "holder">,
+  nowMs: number,
+  lost: () => unknown,
+): void => requireChange(rows, deleteStatement, [id, repo, holder, new Date(nowMs).toISOString()], lost);
 
 /** Deletes an upload unless it is leased to another holder, even if that lease has expired. */
 export const deleteHeldUpload = (rows: Write, id: string, holder: string): Promise<UploadRow | undefined> =>

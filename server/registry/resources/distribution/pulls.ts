@@ -1,7 +1,7 @@
 // Records pulls as events (events: 9). Pulls do not wait: events are buffered briefly and written in batches, if the organization has
 // a listener. A crash loses the last second.
 
-import type { JsonObject } from "#base/json.ts";
+import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { rootOf } from "#base/uid.ts";
@@ -22,7 +22,8 @@ export interface Pulled {
 
 interface WaitingPull {
   readonly group: string;
-  readonly event: OutboxEvent;
+  /** Called only if the organization has a listener. */
+  readonly event: () => OutboxEvent;
 }
 
 interface PullLog {
@@ -32,30 +33,31 @@ interface PullLog {
 
 const waitingPull = ({ services, caller, call, method, nowMs, request }: ReadContext, { repo, tag, digest, type }: Pulled): WaitingPull => {
   const group = rootOf(repo);
-  const actor: JsonObject | undefined = caller && { subject: caller.uid, ...(caller.act ? { act: { ...caller.act } } : {}) };
-  return {
+  const { requestId } = call;
+  // Not the call, whose headers would stay in memory.
+  const [origin, requestInUrl] = [call.origin(), { repo: text(call.requestInUrl(), "repo") }];
+  const [uid, act, isHead] = [caller?.uid, caller?.act, request.head === true];
+  const event = (): OutboxEvent => ({
+    type: pullType,
+    source: registrySource(services.publicUrl),
+    subject: repo,
     group,
-    event: {
-      type: pullType,
-      source: registrySource(services.publicUrl),
-      subject: repo,
-      group,
-      audience: "customer",
-      extensions: { group },
-      actor,
-      bodyType: "gantry.registry.v1.Pull",
-      body: {
-        ...requestFacts(repo, nowMs, call),
-        ...(tag === "" ? {} : { tag }),
-        digest,
-        method: request.head === true ? "HEAD" : "GET",
-        type,
-      },
-      requestId: call.requestId,
-      time: timestamp(nowMs),
-      auditContext: { operation: method.name, bindings: [], origin: call.origin() },
+    audience: "customer",
+    extensions: { group },
+    actor: uid === undefined ? undefined : { subject: uid, ...(act ? { act: { ...act } } : {}) },
+    bodyType: "gantry.registry.v1.Pull",
+    body: {
+      ...requestFacts(repo, nowMs, { origin: () => origin, requestInUrl: () => requestInUrl }),
+      ...(tag === "" ? {} : { tag }),
+      digest,
+      method: isHead ? "HEAD" : "GET",
+      type,
     },
-  };
+    requestId,
+    time: timestamp(nowMs),
+    auditContext: { operation: method.name, bindings: [], origin },
+  });
+  return { group, event };
 };
 
 const writePulls = async ({ store }: Pick<Services, "store">, pulls: readonly WaitingPull[]): Promise<void> => {
@@ -63,7 +65,7 @@ const writePulls = async ({ store }: Pick<Services, "store">, pulls: readonly Wa
   const told = pulls.filter(({ group }) => listening.has(group));
   for (let first = 0; first < told.length; first += limits.pullsWrittenMax) {
     await store.write(async (rows) => {
-      for (const { event } of told.slice(first, first + limits.pullsWrittenMax)) await record(rows, event);
+      for (const { event } of told.slice(first, first + limits.pullsWrittenMax)) await record(rows, event());
     });
   }
 };

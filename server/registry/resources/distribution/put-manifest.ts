@@ -44,10 +44,19 @@ const findPushedBlob = async ({ rows, request, permitted }: ReadContext, digest:
   return undefined;
 };
 
+/** By the digest of the image's config, whose bytes never change. Whether the repo has it is checked with the other blobs. */
+const platforms = new Map<string, Platform>();
+
 const platformOf = async (context: ReadContext, { config }: ReadManifest): Promise<Platform | undefined> => {
   if (!config || config.sizeBytes > limits.imageConfigBytesMax) return undefined;
+  const known = platforms.get(config.digest);
+  if (known) return known;
   const blob = await findPushedBlob(context, config.digest);
-  return blob && blob.sizeBytes <= limits.imageConfigBytesMax ? readPlatformOf(context.services, blob.key) : undefined;
+  const platform = blob && blob.sizeBytes <= limits.imageConfigBytesMax ? await readPlatformOf(context.services, blob.key) : undefined;
+  if (!platform || Object.values(platform).join("").length > limits.platformLengthMax) return platform;
+  if (platforms.size >= limits.platformsKept) platforms.clear();
+  platforms.set(config.digest, platform);
+  return platform;
 };
 
 const readPlatformOf = async ({ blobs }: Services, key: string): Promise<Platform | undefined> => {
@@ -89,7 +98,9 @@ const store = async (context: WriteContext, read: ReadManifest, platform: Platfo
   const { digest, pathTag, tags } = namesOf(request, read);
   const repo = await repoForManifest(context);
   if (tags.length > 0) context.require(["tag.create"], repo.uid);
-  const blobs = await holdNeeded(context, repo.uid, read);
+  // Awaited with the insertion of the manifest, in one message.
+  const blobs = holdNeeded(context, repo.uid, read);
+  blobs.catch(() => {});
   const { manifest } = read;
   // Marks referenced manifests as used; one that is collected now counts as missing, which the specification permits.
   await useManifests(rows, repo.uid, manifest.subject === "" ? manifest.children : [...manifest.children, manifest.subject], nowMs);

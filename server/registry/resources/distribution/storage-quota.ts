@@ -1,7 +1,7 @@
 // The error of a push over the organization's storage quota. Triggers count bytes exactly when a repo gets a blob, each content once
 // per organization.
 
-import { type Fault, quotaExceeded } from "#base/fault.ts";
+import { Fault, quotaExceeded } from "#base/fault.ts";
 import { rootOf } from "#base/uid.ts";
 import { exceededQuota, findSpentStorage, type Read } from "#db";
 
@@ -20,14 +20,21 @@ export const requireStorage = async (rows: Read, place: string): Promise<void> =
   if (spent !== undefined) throw storageFault(rootOf(place), spent);
 };
 
-/** Runs statements that add a blob to a repo. If the quota is exceeded, runs `letGo` and throws RESOURCE_EXHAUSTED. */
-export const namingStorageQuota = async <T>(repo: string, given: Promise<T>, letGo: () => void): Promise<T> => {
+/** Returns how to name an exceeded quota of a statement that adds a blob to a repo; then also runs `letGo`. */
+export const storageFaultOf =
+  (repo: string, letGo: () => void) =>
+  (fault: Fault): Fault => {
+    const exceeded = exceededQuota(fault);
+    if (!exceeded) return fault;
+    letGo();
+    return storageFault(rootOf(repo), exceeded.value);
+  };
+
+/** Runs statements that add blobs to a repo. If the quota is exceeded, throws RESOURCE_EXHAUSTED. */
+export const namingStorageQuota = async <T>(repo: string, given: Promise<T>): Promise<T> => {
   try {
     return await given;
   } catch (thrown) {
-    const exceeded = exceededQuota(thrown);
-    if (!exceeded) throw thrown;
-    letGo();
-    throw storageFault(rootOf(repo), exceeded.value);
+    throw thrown instanceof Fault ? storageFaultOf(repo, () => {})(thrown) : thrown;
   }
 };

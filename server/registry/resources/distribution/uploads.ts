@@ -26,17 +26,19 @@ import {
   insertUpload,
   mountRepoBlob,
   releaseUpload,
+  requireUploadDeletion,
+  requireUploadUpdate,
   type UploadRow,
   updateUpload,
 } from "#registry/store";
-import type { Write } from "#db";
+import { type Write, writeAtOnce } from "#db";
 import { type Digest, type DigestAlgorithm, isDigest, readAlgorithm, readDigest } from "./digest.ts";
 import { noteWriting } from "#registry/collection";
 import { digestInvalid, outOfOrder, rangeInvalid, sizeInvalid, uploadHeld, uploadUnknown } from "./faults.ts";
 import { pushFacts } from "./push.ts";
 import { removeSoon } from "./removals.ts";
 import { holdTarget, type PushTarget, targetForBlobs } from "./repo.ts";
-import { namingStorageQuota, requireStorage } from "./storage-quota.ts";
+import { namingStorageQuota, requireStorage, storageFaultOf } from "./storage-quota.ts";
 import { type ContentDigests, digestContent, digesting, digestsOf, findDigests, keepDigests, newDigests, type RunningDigests } from "./upload-digests.ts";
 
 const uploadForm = /^[0-9a-f]{32}$/;
@@ -66,12 +68,11 @@ interface HeldUpload {
 const hold = async ({ services, request }: ReadContext): Promise<HeldUpload> => {
   const [repo, id, holder] = [text(request, "repo"), uploadIdOf(request), randomBytes(16).toString("hex")];
   const nowMs = services.clock();
-  const row = await services.store.write(async (rows) => {
-    const held = await holdUpload(rows, repo, id, holder, nowMs, nowMs + limits.uploadHoldMs);
-    // Its first manifest arrived after the path was resolved.
-    const adopted = held ? undefined : await findAdoptingRepo(rows, repo);
-    return held ?? (adopted === undefined ? undefined : holdUpload(rows, adopted, id, holder, nowMs, nowMs + limits.uploadHoldMs));
-  });
+  const holdIn = (place: string) => writeAtOnce(services.store, (rows) => holdUpload(rows, place, id, holder, nowMs, nowMs + limits.uploadHoldMs));
+  const held = await holdIn(repo);
+  // Its first manifest arrived after the path was resolved.
+  const adopted = held ? undefined : await findAdoptingRepo(services.store.read, repo);
+  const row = held ?? (adopted === undefined ? undefined : await holdIn(adopted));
   if (row) return { row, holder };
   throw (await findUpload(services.store.read, repo, id)) ? uploadHeld() : uploadUnknown();
 };
@@ -159,7 +160,7 @@ export const appendUpload = async (context: ReadContext): Promise<Writes> => {
   const { point, digests } = await whileHeld(context.services, held, () => appendHeld(context, held));
   return {
     writes: async ({ rows, nowMs }) => {
-      if (!(await updateUpload(rows, row.id, holder, point, nowMs))) throw uploadUnknown();
+      requireUploadUpdate(rows, { id: row.id, holder, ...point }, nowMs, uploadUnknown);
       keepDigests(row.id, digests);
       return { reply: { upload: row.id, sizeBytes: String(point.sizeBytes) }, unchanged: true };
     },
@@ -199,7 +200,7 @@ const complete = async (services: Services, key: string, appended: Appended, dig
 const keepAfterWrongDigest = async ({ store, clock, blobs }: Services, { row, holder }: HeldUpload, { point }: Appended): Promise<void> => {
   const isComplete = point.sizeBytes > row.sizeBytes && (await blobs.sizeOf(row.key)) !== undefined;
   await store.write(async (rows) => {
-    if (isComplete) await updateUpload(rows, row.id, holder, point, clock());
+    if (isComplete) updateUpload(rows, { id: row.id, holder, ...point }, clock());
     else await releaseUpload(rows, row.id, holder);
   });
 };
@@ -224,13 +225,15 @@ export const finishUpload = async (context: ReadContext): Promise<Writes> => {
   return {
     writes: async (write) => {
       const repo = await holdTarget(write);
-      if (!(await deleteUpload(write.rows, repo.uid, row.id, holder, write.nowMs))) throw uploadUnknown();
+      requireUploadDeletion(write.rows, repo.uid, { id: row.id, holder }, write.nowMs, uploadUnknown);
       const blob = { sha256: found.sha256, sha512: found.sha512, sizeBytes: appended.point.sizeBytes, key: row.key };
-      await namingStorageQuota(repo.uid, insertRepoBlob(write.rows, repo.uid, blob, write.nowMs, leaseEnd(write.nowMs)), () =>
-        behind(services, () => giveUp(services, row.id, holder, appended.point)),
-      );
+      const isDuplicate = await insertRepoBlob(write.rows, repo.uid, blob, {
+        nowMs: write.nowMs,
+        leaseMs: leaseEnd(write.nowMs),
+        faultOf: storageFaultOf(repo.uid, () => behind(services, () => giveUp(services, row.id, holder, appended.point))),
+      });
       keepDigests(row.id, undefined);
-      removeSoon(services);
+      if (isDuplicate) removeSoon(services);
       return blobPushed(repo, digest.text, write);
     },
   };
@@ -252,7 +255,7 @@ const giveUp = async (services: Services, id: string, holder: string, point: Upl
 
 export const cancelUpload = async ({ services, request, rows, nowMs }: WriteContext): Promise<Outcome> => {
   const [repo, id] = [text(request, "repo"), uploadIdOf(request)];
-  const gone = await deleteUpload(rows, repo, id, "", nowMs);
+  const gone = await deleteUpload(rows, repo, id, nowMs);
   if (!gone) throw (await findUpload(rows, repo, id)) ? uploadHeld() : uploadUnknown();
   await insertBlobRemoval(rows, gone.key, gone.state, nowMs);
   keepDigests(id, undefined);
@@ -281,14 +284,14 @@ const findSource = async ({ request, rows, rights }: ReadContext, digest: string
 const mounted = async (context: WriteContext, from: string, digest: string): Promise<Outcome | undefined> => {
   const repo = await targetForBlobs(context);
   const given = mountRepoBlob(context.rows, repo.uid, from, digest, context.nowMs, leaseEnd(context.nowMs));
-  const blob = await namingStorageQuota(repo.uid, given, () => {});
+  const blob = await namingStorageQuota(repo.uid, given);
   return blob && blobPushed(repo, digest, context);
 };
 
 const begun = async (context: WriteContext, algorithm: DigestAlgorithm): Promise<Outcome> => {
   const repo = await targetForBlobs(context);
   const upload: UploadRow = { id: randomBytes(16).toString("hex"), key: makeBlobKey(), ...uploadStart, algorithm: algorithm === "sha512" ? algorithm : "" };
-  await insertUpload(context.rows, repo.uid, upload, context.nowMs);
+  insertUpload(context.rows, repo.uid, upload, context.nowMs);
   return { reply: { upload: upload.id }, unchanged: true };
 };
 
@@ -339,11 +342,13 @@ const wholeUpload = async (context: ReadContext, digest: Digest, content: CallCo
     writes: async (write) => {
       const repo = await targetForBlobs(write);
       const blob = { sha256: found.sha256, sha512: found.sha512, sizeBytes: point.sizeBytes, key };
-      await namingStorageQuota(repo.uid, insertRepoBlob(write.rows, repo.uid, blob, write.nowMs, leaseEnd(write.nowMs)), () =>
-        behind(services, () => services.blobs.remove(key, point.state)),
-      );
+      const isDuplicate = await insertRepoBlob(write.rows, repo.uid, blob, {
+        nowMs: write.nowMs,
+        leaseMs: leaseEnd(write.nowMs),
+        faultOf: storageFaultOf(repo.uid, () => behind(services, () => services.blobs.remove(key, point.state))),
+      });
       await end(write.rows);
-      removeSoon(services);
+      if (isDuplicate) removeSoon(services);
       return blobPushed(repo, digest.text, write);
     },
   };
@@ -352,18 +357,28 @@ const wholeUpload = async (context: ReadContext, digest: Digest, content: CallCo
 export const startUpload = async (context: ReadContext): Promise<Writes> => {
   const { request, call } = context;
   const algorithm = readAlgorithm(text(request, "digestAlgorithm"));
-  const place = text(request, "repo");
-  await requireStorage(context.rows, isUid(place) ? place : (context.permitted[0]?.path ?? ""));
+  const repo = text(request, "repo");
+  const place = isUid(repo) ? repo : (context.permitted[0]?.path ?? "");
   const mount = text(request, "mount");
   const given = text(request, "digest");
   if (mount === "" && given !== "") {
     const digest = readDigest(given);
     // Without content, the client sends it later (oci: 2).
-    if (call.content) return wholeUpload(context, digest, call.content);
+    if (call.content) {
+      await requireStorage(context.rows, place);
+      return wholeUpload(context, digest, call.content);
+    }
   }
   // An unavailable source is no error: the client uploads the bytes (oci: 7).
   const from = isDigest(mount) ? await findSource(context, mount) : undefined;
   return {
-    writes: async (write) => (from === undefined ? undefined : await mounted(write, from, mount)) ?? begun(write, algorithm),
+    writes: async (write) => {
+      // Sent with the look at the repo.
+      const storage = requireStorage(write.rows, place);
+      storage.catch(() => {});
+      const outcome = (from === undefined ? undefined : await mounted(write, from, mount)) ?? (await begun(write, algorithm));
+      await storage;
+      return outcome;
+    },
   };
 };

@@ -37,7 +37,7 @@ export const writeTag = async (
   { keeping = false, check }: WriteTagOptions = {},
 ): Promise<WrittenTag> => {
   // Locks the manifest against collection until the tag exists.
-  await holdManifest(context.rows, repo, text(body, "digest"));
+  holdManifest(context.rows, repo, text(body, "digest"));
   const ended = await isEnded(context, repo, text(body, "name"));
   const end = ended ? { deprecated: true } : {};
   const made = await change(context, tags, { kind: "create", parent: repo, body: { ...body, ...end }, unlessTaken: true }, reportedBy);
