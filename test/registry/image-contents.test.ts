@@ -13,15 +13,15 @@ import { openLayerReader } from "#registry/contents";
 import { openImageIndexing } from "../../server/application/image-indexing.ts";
 import { digestOf } from "../distribution.ts";
 import { openOwners, type Owners } from "../owner.ts";
-import { descriptorOf, ociIndex, ociManifest, openPusher, type Pushed, type Pusher } from "../pusher.ts";
+import { descriptorOf, ociIndex, ociManifest, openPusher, type Pusher } from "../pusher.ts";
 import { configType } from "../registry.ts";
 import { runImport } from "../story/import.ts";
 import { type DraftEntry, tarOf } from "../../server/registry/contents/tar.fixture.ts";
+import { alpine, apk, debian, dpkg, files, pushImage } from "../image-layers.ts";
 import { openWorld, type World } from "../world.ts";
 
 const contentsList = "gantry.images.v1.ImageContentsService/ListImageContents";
 const affectedList = "gantry.images.v1.AffectedImagesService/ListAffectedImages";
-const files = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 let world: World;
 let folder: string;
@@ -37,21 +37,6 @@ after(async () => {
   await world?.close();
   await rm(folder, { recursive: true, force: true });
 });
-
-const apk = (...packages: readonly [name: string, version: string][]): DraftEntry => ({
-  name: "lib/apk/db/installed",
-  content: packages.map(([name, version]) => `P:${name}\nV:${version}\nA:x86_64\n\n`).join(""),
-});
-const dpkg = (...packages: readonly [name: string, version: string][]): DraftEntry => ({
-  name: "var/lib/dpkg/status",
-  content: packages.map(([name, version]) => `Package: ${name}\nStatus: install ok installed\nArchitecture: amd64\nVersion: ${version}\n\n`).join(""),
-});
-const os = (id: string, version: string, name: string): DraftEntry => ({
-  name: "etc/os-release",
-  content: `ID=${id}\nVERSION_ID=${version}\nPRETTY_NAME="${name}"\n`,
-});
-const alpine = os("alpine", "3.20.3", "Alpine Linux v3.20");
-const debian = os("debian", "12", "Debian GNU/Linux 12 (bookworm)");
 
 interface Tenant {
   readonly group: string;
@@ -69,14 +54,6 @@ const openTenant = async (): Promise<Tenant> => {
     repo: (repo) => openPusher(world, `${name}/${repo}`, () => owners.token(group)),
     list: async (operation, request = {}) => world.ok(operation, request, { token: await owners.token(group) }),
   };
-};
-
-const pushImage = async (registry: Pusher, reference: string | undefined, ...layers: readonly (readonly DraftEntry[] | Uint8Array)[]): Promise<Pushed> => {
-  const config = await registry.blob(JSON.stringify({ architecture: "amd64", os: "linux", rootfs: { type: "layers", diff_ids: [] } }), configType);
-  const pushed: Pushed[] = [];
-  for (const layer of layers) pushed.push(await registry.blob(layer instanceof Uint8Array ? layer : gzipSync(tarOf(layer)), files));
-  const body = { schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: pushed.map(descriptorOf) };
-  return registry.manifest(body, ociManifest, reference);
 };
 
 /** Reads all pushed images, and matches them. */

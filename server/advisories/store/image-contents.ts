@@ -1,7 +1,7 @@
 // Table image_contents: the packages in the layers of pushed images. Triggers of repo_manifests insert and delete its rows, so that a
 // push needs no statement for it; server/application/image-indexing.ts reads the images.
 
-import { columns, expression, json, number, type Read, type RowOf, text, textList, type Write } from "#db";
+import { columns, expression, json, nullableObject, number, type Read, type RowOf, text, textList, time, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
 /** Packages of these states count as the image's. */
@@ -147,4 +147,35 @@ export const findContentsBehind = (rows: Read, images: readonly { readonly repoU
      join image_contents as contents on contents.repo_uid = given.repo_uid and contents.digest = coalesce(manifest.digest, given.digest)
      group by given.repo_uid, given.digest, contents.uid order by given.repo_uid, given.digest, contents.digest`,
     [columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
+  );
+
+export type StoredContents = RowOf<typeof storedContents>;
+
+const storedContents = columns({
+  uid: text,
+  platform: text,
+  state: text,
+  problemCount: number,
+  readerVersion: number,
+  operatingSystem: nullableObject,
+  createTime: time("create_time"),
+  updateTime: time("update_time"),
+});
+
+/** Returns what is known about the layers of an image, without its packages. */
+export const findContents = (rows: Read, repoUid: string, digest: string): Promise<StoredContents | undefined> =>
+  storedContents.findOne(rows, `select ${storedContents.list} from image_contents where repo_uid = $1 and digest = $2`, [repoUid, digest]);
+
+const packageOfContents = columns({ name: expression("package.name", text), version: expression("installed.version", text) });
+
+/** Returns one row for each version. */
+export const findContentsPackages = (rows: Read, uid: string, count: number): Promise<{ readonly name: string; readonly version: string }[]> =>
+  packageOfContents.find(
+    rows,
+    `select ${packageOfContents.list} from image_contents as contents cross join lateral jsonb_each(contents.packages) as package(name, versions)
+     cross join lateral jsonb_array_elements_text(case jsonb_typeof(package.versions) when 'array' then package.versions
+       else jsonb_build_array(package.versions) end) as installed(version)
+     where contents.uid = $1 order by package.name, installed.version limit $2`,
+    [uid, count],
+    { rows: count, wide: true },
   );
