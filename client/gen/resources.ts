@@ -2623,7 +2623,7 @@ export class RegistryReposApi {
   /**
    * Get the original SBOM of an image. Of several the image's own comes before its index's, then the latest pushed.
    * Without a pushed SBOM, Gantry makes one of the packages in the layers, in SPDX 2.3: its creator is `Tool:
-   * gantry-` and the version, and manifest.metadata.list is required too. NOT_FOUND if there is neither;
+   * gantry-` and the version. Only callers with manifest.metadata.list get it. NOT_FOUND if there is neither;
    * FAILED_PRECONDITION above 16 MiB.
    *
    * Needs `repo.list`, `sboms.list`.

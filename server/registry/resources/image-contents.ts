@@ -1,6 +1,7 @@
 // Contents of images by their pushed SBOMs: the original document, its graph, and packages of several images. Without a pushed SBOM, the
 // document is made of the packages in the layers. Version 1 only; the state of each document is in /gantry/v1/imageSboms.
 
+import { missingCapability } from "#authz";
 import { blocked, type Fault, invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -31,13 +32,14 @@ interface MadeSbom {
   readonly document: JsonObject;
 }
 
-/** Returns an SBOM of the packages in the layers; throws NOT_FOUND if they were not read. */
+/** Returns an SBOM of the packages in the layers; throws NOT_FOUND if they were not read, or the caller may not list them. */
 const makeSbom = async (context: ReadContext): Promise<MadeSbom> => {
-  const { request, method } = context;
+  const { request, rights } = context;
   const [repo, digest, architecture] = [text(request, "repoId"), text(request, "digest"), text(request, "arch")];
-  context.require([...method.capabilities, "manifest.metadata.list"], repo);
+  const absent = missing("registry", "Sbom", digest);
+  if (missingCapability(rights, ["manifest.metadata.list"], repo) !== undefined) throw absent;
   const image = await readPackages(context, { repo, reference: digest, architecture });
-  if (!isAnythingRead(image)) throw missing("registry", "Sbom", digest);
+  if (!isAnythingRead(image)) throw absent;
   return { image, document: sbomWriters.SPDX_2_3(await sbomContentsOf(context, image)) };
 };
 

@@ -4968,7 +4968,7 @@ export declare const Registry: GenService<{
   /**
    * Get the original SBOM of an image. Of several the image's own comes before its index's, then the latest pushed.
    * Without a pushed SBOM, Gantry makes one of the packages in the layers, in SPDX 2.3: its creator is `Tool: gantry-`
-   * and the version, and manifest.metadata.list is required too. NOT_FOUND if there is neither; FAILED_PRECONDITION above 16 MiB.
+   * and the version. Only callers with manifest.metadata.list get it. NOT_FOUND if there is neither; FAILED_PRECONDITION above 16 MiB.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRawSbom
    */

@@ -52,7 +52,8 @@ export const wholeSeconds = (time: string): string => time.replace(/\.\d+(?=Z$)/
 
 export const imagePurlOf = ({ name, digest, platform }: SbomContents): string => {
   const [, architecture = ""] = platform.split("/");
-  return `pkg:oci/${encodeURIComponent(name.toLowerCase())}@${digest.replace(":", "%3A")}${architecture === "" ? "" : `?arch=${encodeURIComponent(architecture)}`}`;
+  const qualifiers = architecture === "" ? "" : `?arch=${encodeURIComponent(architecture)}`;
+  return `pkg:oci/${encodeURIComponent(name.toLowerCase())}@${digest.replace(":", "%3A")}${qualifiers}`;
 };
 
 /** Returns where the package was found, in words; "" if only a pushed SBOM names it. */
