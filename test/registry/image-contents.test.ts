@@ -9,7 +9,9 @@ import { after, before, test } from "node:test";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { findRegistryBacklog } from "#db";
 import { openLayerReader } from "#registry/contents";
+import { indexImages } from "../../server/application/index-images.ts";
 import { openImageIndexing } from "../../server/application/image-indexing.ts";
 import { digestOf } from "../distribution.ts";
 import { openOwners, type Owners } from "../owner.ts";
@@ -366,4 +368,58 @@ test("images that an older reader read are read again, and keep their packages m
   await turn();
   const [newer = {}] = await contentsOf(tenant);
   assert.deepEqual([stateOf(newer), newer.readerVersion, await affectedOf(tenant)], ["INDEXED", 1, affected]);
+});
+
+test("gantry admin registry index queues read images again with their layers, once, and images keep their packages meanwhile", async () => {
+  const tenant = await openTenant();
+  await importAdvisories(tenant, advisoryOf("DEBIAN-8", "Debian:12", "bash", "5.2.15-3"));
+  await pushImage(tenant.repo("again"), "1", [debian, dpkg(["bash", "5.2.15-2"])]);
+  await pushImage(tenant.repo("other"), "1", [debian, dpkg(["bash", "5.2.15-3"])]);
+  await turn();
+  const { services } = world.server.application;
+  // Times have milliseconds: what was read now was not read before now.
+  world.clock.now += 1_000;
+  const progress: number[] = [];
+  const index = (more: { readonly repo?: string; readonly dryRun?: boolean; readonly readBeforeMs?: number } = {}): Promise<number> =>
+    indexImages(services, { repo: `${tenant.name}/again`, readBeforeMs: world.clock.now, dryRun: false, progress: ({ done }) => progress.push(done), ...more });
+  assert.deepEqual([await index({ dryRun: true }), progress], [1, []]);
+  assert.deepEqual([await index({ readBeforeMs: 0 }), progress], [0, []]);
+  assert.deepEqual([await index(), await index(), progress], [1, 0, [1]]);
+  await assert.rejects(index({ repo: `${tenant.name}/absent` }), /Repo ".*absent" not found/);
+  const affected = ["again:1 pkg:deb/debian/bash?distro=debian-12 5.2.15-2 DEBIAN-8"];
+  assert.deepEqual([(await contentsOf(tenant)).map(stateOf), await affectedOf(tenant)], [["INDEXED", "INDEXED"], affected]);
+  const reads: number[] = [];
+  const readLayer = openLayerReader();
+  const indexing = openImageIndexing({
+    services,
+    byHand: true,
+    read: (pieces, signal) => {
+      reads.push(1);
+      return readLayer(pieces, signal);
+    },
+  });
+  await indexing.turn();
+  await indexing.turn();
+  await indexing.stop();
+  assert.deepEqual([reads.length, await index({ dryRun: true, readBeforeMs: world.clock.now - 1 }), await affectedOf(tenant)], [1, 0, affected]);
+});
+
+test("the age of the oldest image that is due is a metric, and is 0 when all images are read", async () => {
+  const tenant = await openTenant();
+  await turn();
+  const ageMs = async (): Promise<number> => {
+    const { store, clock } = world.server.application.services;
+    const dueMs = (await findRegistryBacklog(store.read))?.firstImageDueMs;
+    return dueMs === undefined ? 0 : clock() - dueMs;
+  };
+  assert.equal(await ageMs(), 0);
+  await pushImage(tenant.repo("old"), "1", [debian, dpkg(["bash", "5.2.15-2"])]);
+  const start = world.clock.now;
+  world.clock.now += 60_000;
+  await pushImage(tenant.repo("new"), "1", [debian, dpkg(["bash", "5.2.15-3"])]);
+  const [oldest, lowest] = [await ageMs(), world.clock.now - start];
+  assert.ok(oldest >= lowest, `${oldest} ms`);
+  await turn();
+  assert.equal(await ageMs(), 0);
+  world.clock.now = start;
 });

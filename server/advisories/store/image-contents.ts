@@ -1,7 +1,7 @@
 // Table image_contents: the packages in the layers of pushed images. Triggers of repo_manifests insert and delete its rows, so that a
 // push needs no statement for it; server/application/image-indexing.ts reads the images.
 
-import { columns, expression, json, nullableObject, number, type Read, type RowOf, text, textList, time, type Write } from "#db";
+import { columns, expression, json, nullableObject, number, type Read, type RowOf, text, textList, time, wideCount, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
 /** Packages of these states count as the image's. */
@@ -85,6 +85,37 @@ export const requeueContents = async (rows: Write, readerVersion: number, nowMs:
     [readerVersion, new Date(nowMs).toISOString(), count],
   );
 };
+
+/** Images to read again; those that are queued already are not among them. */
+export interface ImagesToQueue {
+  /** Uid of a repo; "" for all. */
+  readonly repoUid: string;
+  /** Last read before this time. */
+  readonly readBeforeMs: number;
+}
+
+const toQueue = "due_time is null and ($1 = '' or repo_uid = $1) and update_time < $2";
+
+export const countImagesToQueue = async (rows: Read, { repoUid, readBeforeMs }: ImagesToQueue): Promise<number> => {
+  const [row] = await rows.query(`select count(*) from image_contents where ${toQueue}`, [repoUid, new Date(readBeforeMs).toISOString()], wideCount);
+  return Number(row?.[0] ?? 0);
+};
+
+/** The next images in the order of uids. */
+export type QueuedImage = RowOf<typeof queuedImage>;
+
+const queuedImage = columns({ uid: expression("held.uid", text), repoUid: expression("held.repo_uid", text), digest: expression("held.digest", text) });
+
+/** Queues up to `count` images after the one with the uid `after`; they keep their packages meanwhile. */
+export const queueImages = (rows: Write, { repoUid, readBeforeMs }: ImagesToQueue, after: string, nowMs: number, count: number): Promise<QueuedImage[]> =>
+  queuedImage.find(
+    rows,
+    `update image_contents as held set due_time = $3, tries = 0 where uid = any(array(
+       select uid from image_contents where ${toQueue} and uid > $4 order by uid limit $5 for update))
+     returning ${queuedImage.list}`,
+    [repoUid, new Date(readBeforeMs).toISOString(), new Date(nowMs).toISOString(), after, count],
+    { rows: count, wide: false },
+  );
 
 export interface ContentsResult {
   readonly state: "INDEXED" | "PARTIAL" | "UNSUPPORTED" | "FAILED";
