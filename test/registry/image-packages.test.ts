@@ -164,7 +164,7 @@ test("a package that layers, an SBOM and an attestation name is listed once with
   assert.deepEqual(await find(["LAYERS"]), [both, layers]);
 });
 
-test("an image that waits, or cannot be read, has its state beside an empty list, and is not compared (attack 356)", async () => {
+test("an unread or unreadable image has an empty list with its state, and is not compared (attack 356)", async () => {
   const repo = await openRepo(await openGroup());
   const { registry } = repo;
   const good = await pushImage(registry, "good", [alpine, apk(["musl", "1.2.5-r0"])]);
@@ -297,7 +297,7 @@ test("an image without a pushed SBOM has a generated one by every operation, and
   await world.server.sboms.turn();
   assert.equal(await raw(), pushed);
   assert.equal((await world.ok(`${v1}/GetSbom`, request, { token })).source, "INGESTED");
-  // What was pushed adds to the layers, and removes nothing.
+  // A pushed SBOM adds to the layers, and removes nothing.
   const both = await exported("CYCLONEDX_1_6");
   const { components } = JSON.parse(text(both, "document")) as { components: { purl?: string; properties?: { name: string; value: string }[] }[] };
   assert.deepEqual(
@@ -327,7 +327,7 @@ test("no SBOM is made of an image of which nothing was read, and one of a part s
   assert.deepEqual([stateless(partial), /"comment":"Incomplete: /.test(text(partial, "document"))], ["PARTIAL", true]);
 });
 
-test("packages of a layer whose contents are too large to be stored are listed without their layer", async () => {
+test("packages of a layer with contents that are too large to store are listed without their layer", async () => {
   const repo = await openRepo(await openGroup());
   await pushImage(repo.registry, "1", [debian, dpkg(["bash", "5.2.15-2"], ["libc6", "2.36-9"])]);
   await world.server.contents.turn();
