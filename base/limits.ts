@@ -466,6 +466,16 @@ export const limits = {
   contentsRetryMaxMs: 60 * 60 * 1000,
   contentsTriesMax: 10,
   contentsRequeuedMax: 1_000,
+  /**
+   * Packages of an image in a response: images composed together, for all and for one organization, waiting requests, and times. An
+   * exported SBOM with 20,000 packages has 16 MB.
+   */
+  shownContentsPlaces: 2,
+  shownContentsWaiting: 64,
+  shownContentsWaitingEach: 16,
+  shownContentsWaitMs: 20_000,
+  shownContentsReadMs: 10_000,
+  exportedPackagesMax: 20_000,
   /** A text database in memory: dpkg's status with 5,000 packages has 6 MiB. Metadata of one package is smaller. */
   databaseTextBytesMax: 16 * 1024 * 1024,
   packageTextBytesMax: 1024 * 1024,

@@ -1,8 +1,9 @@
-// `gantry admin registry`: check image data for completeness, collect unused content, and read the packages of an image.
+// `gantry admin registry`: check image data for completeness, collect unused content, and read the packages of images.
 
 import type { Command } from "commander";
-import { collectRegistry, inspectImage, verifyRegistry } from "#application";
+import { collectRegistry, indexImages, inspectImage, verifyRegistry } from "#application";
 import { Fault } from "#base/fault.ts";
+import { readTimestamp } from "#base/time.ts";
 import { withApplication } from "../application.ts";
 import { newCommand, newGroup } from "../command.ts";
 import { openProgressBar } from "../progress-bar.ts";
@@ -13,7 +14,7 @@ interface Options {
   readonly json?: boolean;
 }
 
-const wrongArguments = "subcommand required: verify, collect or inspect. Run gantry help admin registry for details";
+const wrongArguments = "subcommand required: verify, collect, inspect or index. Run gantry help admin registry for details";
 
 /** Returns "1 package", "2 packages". */
 const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
@@ -129,5 +130,44 @@ Examples:  gantry admin registry inspect 1.2 --repo first-organization/app
       });
     });
 
+interface IndexOptions {
+  readonly repo?: string;
+  readonly readBefore?: string;
+  readonly dryRun?: boolean;
+  readonly json?: boolean;
+}
+
+const readTime = (given: string): number => {
+  const timeMs = readTimestamp(given);
+  if (timeMs === undefined) throw new Fault("INVALID_ARGUMENT", `--read-before must be a time, for example 2026-11-28T18:00:00Z, not ${JSON.stringify(given)}`);
+  return timeMs;
+};
+
+const indexCommand = (terminal: Terminal): Command =>
+  newCommand({
+    name: "index",
+    usage: "[--repo NAME] [--read-before TIME] [--dry-run] [--json]",
+    description: `Queue stored images to be read again, with their layers. Running servers read them, and new pushes come first. Images keep their
+packages meanwhile. Images that are queued already stay in the queue. To continue an interrupted run, or to leave out
+what was read since, repeat it with --read-before and the time of the first run.`,
+    notes: `Examples:  gantry admin registry index --dry-run
+           gantry admin registry index --repo first-organization/app
+           gantry admin registry index --read-before 2026-11-28T18:00:00Z`,
+    wrongArguments,
+  })
+    .option("--repo <NAME>", "Only images of this repo: its path of names or uid")
+    .option("--read-before <TIME>", "Only images that were last read before this time (default: now)")
+    .option("--dry-run", "Show how many images would be queued, without queueing them")
+    .option("--json", "Print one JSON object")
+    .action(async ({ repo, readBefore, dryRun = false, json = false }: IndexOptions) => {
+      const { out, err } = terminal;
+      const bar = openProgressBar(err);
+      const images = await withApplication(terminal, ({ services }) =>
+        indexImages(services, { repo, readBeforeMs: readBefore === undefined ? services.clock() : readTime(readBefore), dryRun, progress: bar.update }),
+      );
+      bar.end();
+      out.write(json ? `${JSON.stringify({ dryRun, images })}\n` : `${dryRun ? "Would queue" : "Queued"} ${counted(images, "image")}\n`);
+    });
+
 export const registryCommand = (terminal: Terminal): Command =>
-  newGroup("registry", [verifyCommand(terminal), collectCommand(terminal), inspectCommand(terminal)], wrongArguments);
+  newGroup("registry", [verifyCommand(terminal), collectCommand(terminal), inspectCommand(terminal), indexCommand(terminal)], wrongArguments);

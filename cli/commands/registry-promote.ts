@@ -7,6 +7,7 @@ import { methodByName } from "#contract/catalog.ts";
 import { addServerOptions, findContext } from "../context.ts";
 import { newCommand } from "../command.ts";
 import { wrongUsage } from "../exit-status.ts";
+import { pathIn, readImage } from "../image-name.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface Options {
@@ -17,27 +18,6 @@ interface Options {
   readonly server?: string;
   readonly context?: string;
 }
-
-interface ImageName {
-  readonly repo: string;
-  /** A tag or a digest; "" for none. */
-  readonly reference: string;
-}
-
-/** Parses REPO:TAG and REPO@DIGEST. */
-const readImage = (given: string): ImageName => {
-  const at = given.indexOf("@");
-  const colon = given.lastIndexOf(":");
-  if (at > 0) return { repo: given.slice(0, at), reference: given.slice(at + 1) };
-  return colon > given.lastIndexOf("/") ? { repo: given.slice(0, colon), reference: given.slice(colon + 1) } : { repo: given, reference: "" };
-};
-
-/** Returns the path from the organization on. A path below the context's organization may leave out its name. */
-const pathIn = (organization: string | undefined, repo: string): string => {
-  if (isUid(repo) || organization === undefined) return repo.replace(/^\//, "");
-  if (repo.startsWith("/")) return repo.slice(1);
-  return repo.startsWith(`${organization}/`) ? repo : `${organization}/${repo}`;
-};
 
 const shown = (reply: JsonObject, target: string, dryRun: boolean): string => {
   const tag = text(reply, "tag");

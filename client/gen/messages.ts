@@ -1614,6 +1614,52 @@ export type CheckStatus =
   | "CHECK_STATUS_READY"
   | "CHECK_STATUS_NOT_READY";
 
+/** The two images. */
+export interface CompareImagesRequest {
+  /** Uid of the repo of the first image. */
+  repoUid: string;
+  /** Tag or digest of the first image. */
+  reference: string;
+  /** Uid of the repo of the second image (default: that of the first). */
+  toRepoUid?: string | undefined;
+  /** Tag or digest of the second image. */
+  toReference: string;
+  /** Architecture, of images that have several (default: `amd64`). */
+  architecture?: string | undefined;
+  /** Only packages of one of these types, such as `deb` or `npm`. */
+  types?: readonly string[] | undefined;
+  /** Only differences of these kinds. */
+  kinds?: readonly ImagePackageChangeKind[] | undefined;
+  /** Results per page (default: 50, maximum: 200). */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of differences. */
+export interface CompareImagesResponse {
+  /** The differences of this page. */
+  changes: ImagePackageChange[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+  /** Digest of the first image; of an index, the digest of the platform. */
+  digest: string;
+  /** Whether the layers of the first image were read. Packages can be missing unless it is INDEXED. */
+  state: ImageContentsState;
+  /** Digest of the second image. */
+  toDigest: string;
+  /** Whether the layers of the second image were read. */
+  toState: ImageContentsState;
+}
+
 /** Packages and files, and how they belong to each other. */
 export interface ComponentGraph {
   /** The packages and files. */
@@ -2666,6 +2712,18 @@ export interface ExploitPrediction {
   date: string;
 }
 
+/** The image, and the format. */
+export interface ExportImageSbomRequest {
+  /** Uid of the repo. */
+  repoUid: string;
+  /** Tag or digest of the image. */
+  reference: string;
+  /** Architecture, if the image has several (default: `amd64`). */
+  architecture?: string | undefined;
+  /** Format of the document (default: SPDX 2.3). */
+  format?: ImageSbomFormat | undefined;
+}
+
 /** Which deletion to make final. */
 export interface ExpungeDeletionRequest {
   /** Its uid. */
@@ -2816,6 +2874,50 @@ export interface File2 {
   name: string;
   /** Kinds of the file. */
   types: string[];
+}
+
+/** The image, and which of its packages. */
+export interface FindImagePackagesRequest {
+  /** Uid of the repo. */
+  repoUid: string;
+  /** Tag or digest of the image. */
+  reference: string;
+  /** Architecture, if the image has several (default: `amd64`). */
+  architecture?: string | undefined;
+  /** Only packages with one of these names. */
+  names?: readonly string[] | undefined;
+  /** Only packages of one of these types, such as `deb` or `npm`. */
+  types?: readonly string[] | undefined;
+  /** Only packages of one of these layers, by digest. */
+  layers?: readonly string[] | undefined;
+  /** Only packages that one of these sources names. */
+  origins?: readonly ImagePackageOrigin[] | undefined;
+  /** Results per page (default: 50, maximum: 200). */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of packages. */
+export interface FindImagePackagesResponse {
+  /** The packages of this page. */
+  packages: ImagePackage[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+  /** Digest of the image; of an index, the digest of the platform. */
+  digest: string;
+  /** Whether the layers of the image were read. Packages can be missing unless it is INDEXED. */
+  state: ImageContentsState;
+  /** How many problems `GET /gantry/v1/imageContents` lists for the image. */
+  problemCount: number;
 }
 
 /** Group or repo to list, and the page. */
@@ -4115,6 +4217,72 @@ export interface ImageInUse {
   expireTime?: string;
 }
 
+/** A package of an image, once for each path. */
+export interface ImagePackage {
+  /** Its name in its ecosystem, such as `openssl`, `@babel/core` or `org.slf4j:slf4j-api`. */
+  name: string;
+  /** Its version, as the database or the SBOM has it. */
+  version: string;
+  /** Its type in package URLs, such as `deb`, `npm` or `golang`. */
+  type: string;
+  /** Its package URL. */
+  purl: string;
+  /** Its architecture in the words of its package manager, such as `x86_64`; empty if it has none. */
+  architecture: string;
+  /** Digest of the layer since which the image has it in this version; empty if only an SBOM names it. */
+  layer: string;
+  /** Position of the layer, from 1 for the lowest. */
+  layerPosition: number;
+  /** Path of the file that names it, such as `var/lib/dpkg/status`. */
+  path: string;
+  /** Kind of this file, such as `dpkg`, `rpm-sqlite`, `jar` or `executable`. */
+  database: string;
+  /** Sources that name it. */
+  origins: ImagePackageOrigin[];
+}
+
+/** Difference of two images in one package. */
+export interface ImagePackageChange {
+  /** Name of the package in its ecosystem. */
+  name: string;
+  /** Its type in package URLs. */
+  type: string;
+  /** What differs. */
+  kind: ImagePackageChangeKind;
+  /** Versions in the first image; empty if the package was added. */
+  fromVersions: string[];
+  /** Versions in the second image; empty if the package was removed. */
+  toVersions: string[];
+}
+
+/**
+ * What differs.
+ *
+ * - `IMAGE_PACKAGE_CHANGE_KIND_UNSPECIFIED`: Not given.
+ * - `IMAGE_PACKAGE_CHANGE_KIND_ADDED`: Only the second image has the package.
+ * - `IMAGE_PACKAGE_CHANGE_KIND_REMOVED`: Only the first image has the package.
+ * - `IMAGE_PACKAGE_CHANGE_KIND_CHANGED`: Both images have the package, in other versions.
+ */
+export type ImagePackageChangeKind =
+  | "IMAGE_PACKAGE_CHANGE_KIND_UNSPECIFIED"
+  | "IMAGE_PACKAGE_CHANGE_KIND_ADDED"
+  | "IMAGE_PACKAGE_CHANGE_KIND_REMOVED"
+  | "IMAGE_PACKAGE_CHANGE_KIND_CHANGED";
+
+/**
+ * Source that names a package.
+ *
+ * - `IMAGE_PACKAGE_ORIGIN_UNSPECIFIED`: Not given.
+ * - `IMAGE_PACKAGE_ORIGIN_LAYERS`: It is in a layer.
+ * - `IMAGE_PACKAGE_ORIGIN_SBOM`: A pushed SBOM names it.
+ * - `IMAGE_PACKAGE_ORIGIN_ATTESTATION`: A pushed attestation with an SBOM names it.
+ */
+export type ImagePackageOrigin =
+  | "IMAGE_PACKAGE_ORIGIN_UNSPECIFIED"
+  | "IMAGE_PACKAGE_ORIGIN_LAYERS"
+  | "IMAGE_PACKAGE_ORIGIN_SBOM"
+  | "IMAGE_PACKAGE_ORIGIN_ATTESTATION";
+
 /** Images of one repo. */
 export interface ImageRefInput {
   /** Name of the repo, whole or its last part, as images were imported or pushed under it. */
@@ -4150,6 +4318,34 @@ export interface ImageSbom {
   /** When its state last changed; when it was pushed, while it waits. */
   updateTime: string;
 }
+
+/** An SBOM of an image, made by Gantry. */
+export interface ImageSbomDocument {
+  /** Digest of the image; of an index, the digest of the platform. */
+  digest: string;
+  /** Format of the document. */
+  format: ImageSbomFormat;
+  /** Whether the layers of the image were read. Of a PARTIAL image, the document says that it is incomplete. */
+  state: ImageContentsState;
+  /** How many packages it names, each once for each path. */
+  packageCount: number;
+  /** The document in JSON. */
+  document: string;
+}
+
+/**
+ * Format of an SBOM, in JSON.
+ *
+ * - `IMAGE_SBOM_FORMAT_UNSPECIFIED`: Not given: SPDX 2.3.
+ * - `IMAGE_SBOM_FORMAT_SPDX_2_3`: SPDX 2.3.
+ * - `IMAGE_SBOM_FORMAT_SPDX_3_0`: SPDX 3.0.1, as JSON-LD.
+ * - `IMAGE_SBOM_FORMAT_CYCLONEDX_1_6`: CycloneDX 1.6.
+ */
+export type ImageSbomFormat =
+  | "IMAGE_SBOM_FORMAT_UNSPECIFIED"
+  | "IMAGE_SBOM_FORMAT_SPDX_2_3"
+  | "IMAGE_SBOM_FORMAT_SPDX_3_0"
+  | "IMAGE_SBOM_FORMAT_CYCLONEDX_1_6";
 
 /**
  * Processing state of an SBOM.

@@ -31,6 +31,8 @@ import type {
   CheckAccountAssociationResponse,
   CheckEligibilityRequest,
   CheckEligibilityResponse,
+  CompareImagesRequest,
+  CompareImagesResponse,
   CreateAccountAssociationRequest,
   CreateAuthoredAdvisoryEventRequest,
   CreateAuthoredAdvisoryRequest,
@@ -85,9 +87,12 @@ import type {
   ExchangeRequest,
   ExplainRequest,
   ExplainResponse,
+  ExportImageSbomRequest,
   ExpungeDeletionRequest,
   ExternalGroupRoleMapping,
   Feed,
+  FindImagePackagesRequest,
+  FindImagePackagesResponse,
   FindInUseRequest,
   FindInUseResponse,
   FindPullsRequest,
@@ -147,6 +152,7 @@ import type {
   ImageConfigRequest,
   ImageContents,
   ImageSbom,
+  ImageSbomDocument,
   ImmutableTagRule,
   ListAccountAssociationsRequest,
   ListAccountAssociationsResponse,
@@ -2536,8 +2542,9 @@ export class RegistryReposApi {
 
   /**
    * Get the packages of an image: the packages of its SBOM and how they relate, as a graph. Of several SBOMs the
-   * image's own comes before its index's, then the latest pushed. NOT_FOUND where none was read;
-   * FAILED_PRECONDITION above 16 MiB, 50,000 packages or 200,000 relations.
+   * image's own comes before its index's, then the latest pushed. Without a pushed SBOM, Gantry makes one of the
+   * packages in the layers: its `source` is GENERATED. NOT_FOUND if there is neither; FAILED_PRECONDITION above 16
+   * MiB, 50,000 packages or 200,000 relations.
    *
    * Needs `repo.list`, `sboms.list`, `manifest.metadata.list`.
    *
@@ -2615,7 +2622,9 @@ export class RegistryReposApi {
 
   /**
    * Get the original SBOM of an image. Of several the image's own comes before its index's, then the latest pushed.
-   * NOT_FOUND where none was read; FAILED_PRECONDITION above 16 MiB.
+   * Without a pushed SBOM, Gantry makes one of the packages in the layers, in SPDX 2.3: its creator is `Tool:
+   * gantry-` and the version. Only callers with manifest.metadata.list get it. NOT_FOUND if there is neither;
+   * FAILED_PRECONDITION above 16 MiB.
    *
    * Needs `repo.list`, `sboms.list`.
    *
@@ -2992,6 +3001,61 @@ export class RegistryImageContentsApi {
    */
   list(request: ListImageContentsRequest = {}, options?: ListOptions): List<ImageContents, ListImageContentsResponse> {
     return this.#client.list(operations.registryImageContentsList, request, options);
+  }
+}
+
+/** Packages of images: those in their layers, and those that pushed SBOMs name. */
+export class RegistryImagePackagesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Find the packages of an image, with the layer, the path and the database of each. Packages that only an SBOM
+   * names have none of these. `state` says whether all layers were read.
+   *
+   * Needs `repo.list`, `manifest.metadata.list`, `sboms.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.imagePackages.find({ repoUid: "REPO_UID", reference: "1.0" });
+   * ```
+   */
+  find(request: FindImagePackagesRequest, options?: RequestOptions): ApiCall<FindImagePackagesResponse> {
+    return this.#client.one(operations.registryImagePackagesFind, request, options);
+  }
+
+  /**
+   * Compare the packages of two images, of one repo or of two: packages that were added, removed or changed. The
+   * same permissions are required in both repos. FAILED_PRECONDITION if nothing of one of the images was read.
+   *
+   * Needs `repo.list`, `manifest.metadata.list`, `sboms.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.imagePackages.compareImages({ repoUid: "REPO_UID", reference: "1.0", toReference: "1.1" });
+   * ```
+   */
+  compareImages(request: CompareImagesRequest, options?: RequestOptions): ApiCall<CompareImagesResponse> {
+    return this.#client.one(operations.registryImagePackagesCompareImages, request, options);
+  }
+
+  /**
+   * Export the packages of an image as an SBOM. The same image has the same document until it is read again.
+   * FAILED_PRECONDITION if nothing of the image was read, or above 20,000 packages. `GET /gantry/v1/imageSboms`
+   * lists pushed SBOMs.
+   *
+   * Needs `repo.list`, `manifest.metadata.list`, `sboms.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.imagePackages.exportImageSbom({ repoUid: "REPO_UID", reference: "1.0" });
+   * ```
+   */
+  exportImageSbom(request: ExportImageSbomRequest, options?: RequestOptions): ApiCall<ImageSbomDocument> {
+    return this.#client.one(operations.registryImagePackagesExportImageSbom, request, options);
   }
 }
 
@@ -3643,6 +3707,8 @@ export class RegistryApi {
   readonly affectedImages: RegistryAffectedImagesApi;
   /** Contents of images. The server reads the layers of each image shortly after its push, without an SBOM. */
   readonly imageContents: RegistryImageContentsApi;
+  /** Packages of images: those in their layers, and those that pushed SBOMs name. */
+  readonly imagePackages: RegistryImagePackagesApi;
   /** SBOMs of images. Pushes bring them; the server reads them shortly after. */
   readonly imageSboms: RegistryImageSbomsApi;
   /** Immutable tags of repos and groups. */
@@ -3693,6 +3759,7 @@ export class RegistryApi {
     this.overlays = new RegistryOverlaysApi(client);
     this.affectedImages = new RegistryAffectedImagesApi(client);
     this.imageContents = new RegistryImageContentsApi(client);
+    this.imagePackages = new RegistryImagePackagesApi(client);
     this.imageSboms = new RegistryImageSbomsApi(client);
     this.immutableTagRules = new RegistryImmutableTagRulesApi(client);
     this.inUse = new RegistryInUseApi(client);

@@ -51,6 +51,7 @@ import { file_gantry_feeds_v1_feeds } from "./gantry/feeds/v1/feeds_pb.js";
 import { file_gantry_feeds_v1_scanners } from "./gantry/feeds/v1/scanners_pb.js";
 import { file_gantry_images_v1_affected_images } from "./gantry/images/v1/affected_images_pb.js";
 import { file_gantry_images_v1_image_contents } from "./gantry/images/v1/image_contents_pb.js";
+import { file_gantry_images_v1_image_packages } from "./gantry/images/v1/image_packages_pb.js";
 import { file_gantry_images_v1_image_sboms } from "./gantry/images/v1/image_sboms_pb.js";
 import { file_gantry_lists_v1_lists } from "./gantry/lists/v1/lists_pb.js";
 import { file_gantry_memberships_v1_memberships } from "./gantry/memberships/v1/memberships_pb.js";
@@ -122,6 +123,7 @@ export const files = [
   file_gantry_feeds_v1_scanners,
   file_gantry_images_v1_affected_images,
   file_gantry_images_v1_image_contents,
+  file_gantry_images_v1_image_packages,
   file_gantry_images_v1_image_sboms,
   file_gantry_lists_v1_lists,
   file_gantry_memberships_v1_memberships,

@@ -5,6 +5,7 @@
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { rootOf } from "#base/uid.ts";
+import { openServedList } from "#base/served-list.ts";
 import { packagesOfPurls } from "#advisories/feeds";
 import {
   claimContents,
@@ -91,17 +92,7 @@ export const openImageIndexing = ({ services, byHand, read = openLayerReader(), 
   const { store, blobs, clock, log } = services;
   const compose = openComposer();
   const stopping = new AbortController();
-  /** Organizations, the most recently served last. */
-  const served = new Set<string>();
-
-  const noteServed = (root: string): void => {
-    served.delete(root);
-    served.add(root);
-    for (const oldest of served) {
-      if (served.size <= limits.sbomServedMax) break;
-      served.delete(oldest);
-    }
-  };
+  const served = openServedList(limits.sbomServedMax);
 
   const findLayer = async (repo: string, digest: string, signal: AbortSignal, noteStored: () => void) => {
     const blob = await findRepoBlob(store.read, repo, digest);
@@ -182,10 +173,10 @@ export const openImageIndexing = ({ services, byHand, read = openLayerReader(), 
     while (!stopping.signal.aborted && (await isContentsOutdated(store.read, readerVersion)))
       await store.write((rows) => requeueContents(rows, readerVersion, clock(), limits.contentsRequeuedMax));
     while (!stopping.signal.aborted && (await isContentsDue(store.read, clock()))) {
-      const due = await store.write((rows) => claimContents(rows, [...served], clock(), clock() + limits.contentsHoldMs));
+      const due = await store.write((rows) => claimContents(rows, served.list(), clock(), clock() + limits.contentsHoldMs));
       // Another server has claimed it.
       if (!due) return;
-      noteServed(rootOf(due.repoUid));
+      served.note(rootOf(due.repoUid));
       await readOne(due);
     }
   };

@@ -19,6 +19,7 @@ export {
   importOciLayout,
   importRegistry,
   importReports,
+  indexImages,
   inspectImage,
   listQuotas,
   listTagPolicies,

@@ -67,6 +67,8 @@ export const watchRows = (metrics: Metrics, { store: { read }, clock, feeds, fee
     ];
   });
 
+  metrics.watch("gantry_images_oldest_due_seconds", async () => one(ageSeconds((await registry())?.firstImageDueMs)));
+
   const stored = remember(limits.metricTotalsKeptMs, () => countBlobs(read));
   metrics.watch("gantry_registry_blobs", async () => one((await stored()).count));
   metrics.watch("gantry_registry_stored_bytes", async () => one((await stored()).sizeBytes));

@@ -6,6 +6,7 @@ import type { BackupSummary, VerifiedBackup } from "#backup";
 import type { FeedImport, FeedSummary, RegistryImport, RegistrySummary, ReportImport, ReportImportSummary, UndoImport, UndoSummary } from "#advisories/feeds";
 import type { Kernel, Services } from "#kernel";
 import type { CollectionParts, CollectionSummary, LayoutSummary, Verification, VerificationSummary } from "#registry/collection";
+import type { IndexOptions } from "./index-images.ts";
 import type { InspectedImage, InspectOptions } from "./inspect-image.ts";
 import type { LayoutOptions } from "./layouts.ts";
 import type { Application, ApplicationOptions } from "./application.ts";
@@ -87,6 +88,10 @@ export const exportOciLayout = async (application: Application, options: LayoutO
 export async function* inspectImage(application: Application, options: InspectOptions): AsyncGenerator<InspectedImage> {
   yield* (await import("./inspect-image.ts")).inspectImage(application, options);
 }
+
+/** Queues images to be read again, or returns how many would be queued. */
+export const indexImages = async (services: Services, options: IndexOptions): Promise<number> =>
+  (await import("./index-images.ts")).indexImages(services, options);
 
 export const importRegistry = async (kernel: Kernel, options: RegistryImport): Promise<RegistrySummary> =>
   (await import("#advisories/feeds")).importRegistry(kernel, options);

@@ -59,6 +59,8 @@ export interface RegistryBacklog {
   readonly reports: number;
   /** Images whose layers are to be read. */
   readonly images: number;
+  /** The time at which the first of them became due. */
+  readonly firstImageDueMs: number | undefined;
 }
 
 const registryBacklog = columns<RegistryBacklog>({
@@ -68,6 +70,16 @@ const registryBacklog = columns<RegistryBacklog>({
   sboms: expression("(select count(*) from (select from image_sboms where state = 'IMAGE_SBOM_STATE_WAITING' limit $1) as found)", number),
   reports: expression("(select count(*) from (select from pushed_reports limit $1) as found)", number),
   images: expression("(select count(*) from (select from image_contents where due_time is not null limit $1) as found)", number),
+  // From one organization to the next, so that the images in the queue cost nothing.
+  firstImageDueMs: nullableTimeMs(
+    `(with recursive due(root) as (
+        select min(left(uid, 40)) from image_contents where due_time is not null
+        union all
+        select (select min(left(uid, 40)) from image_contents where due_time is not null and left(uid, 40) > due.root) from due where due.root is not null
+      )
+      select min((select min(due_time) from image_contents where left(uid, 40) = each.root and due_time is not null))
+      from (select root from due where root is not null limit $1) as each)`,
+  ),
 });
 
 export const findRegistryBacklog = (rows: Read): Promise<RegistryBacklog | undefined> =>

@@ -368,6 +368,12 @@ export const declared = {
     labels: { kind: ["sbom", "report", "image"] },
     of: "database",
   },
+  gantry_images_oldest_due_seconds: {
+    kind: "gauge",
+    help: "Time since the oldest image in the indexing queue became due, in seconds; 0 if none is due. Images that are being read or retried are not due.",
+    labels: {},
+    of: "database",
+  },
   gantry_maintenance_runs_total: {
     kind: "counter",
     help: "Runs of the hourly maintenance tasks, by task and outcome. Failed runs are retried.",

@@ -366,6 +366,7 @@ const namedInCode: Readonly<Record<string, string>> = {
   "server/registry/resources/distribution/token-scope.ts groups.create": "test/story/registry-token-scopes.test.ts",
   "server/registry/resources/distribution/token-scope.ts repo.create": "test/story/registry-token-scopes.test.ts",
   "server/registry/resources/distribution/uploads.ts repo.blobs.get": "here",
+  "server/registry/resources/image-contents.ts manifest.metadata.list": "test/registry/image-packages.test.ts",
   "server/registry/resources/promotion.ts manifest.list": "test/attacks/promotion.test.ts",
   "server/registry/resources/promotion.ts referrers.list": "test/attacks/promotion.test.ts",
   "server/registry/resources/promotion.ts repo.blobs.get": "test/attacks/promotion.test.ts",

@@ -10,6 +10,8 @@ import { capabilityByName } from "#contract/capabilities.ts";
 import { messageByName, methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, type CallOptions, callOver, type Protocol } from "../client.ts";
+import { alpine, apk, pushImage } from "../image-layers.ts";
+import { openPusher } from "../pusher.ts";
 import { callDistribution, digestOf, sampleBlob, sampleManifest } from "../distribution.ts";
 import { bodyField, bodyOf, createOf, ownFieldsOf, type Sampling, nonEmpty, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
 import { builtInRoles } from "../../server/authz/roles.ts";
@@ -341,6 +343,13 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       if (!method.scope) return {};
       const repo = uid ?? text(await make(repoMessage, { place }), "uid");
       return { repo, ...(await distributionFields(method, uid === undefined ? repo : undefined)) };
+    }
+    if (method.service === "gantry.images.v1.ImagePackagesService") {
+      const repo = text(await make(repoMessage, { place }), "uid");
+      const token = () => owners.token(rootOf(repo));
+      await pushImage(openPusher(world, repo, token), "sample", [alpine, apk(["musl", "1.2.5-r0"])]);
+      await world.server.contents.turn();
+      return { repoUid: uid ?? repo, reference: "sample", ...(method.input.byName.has("to_reference") ? { toReference: "sample" } : {}) };
     }
     if (method.rpc === "PromoteImage") {
       const source = text(await make(repoMessage, { place }), "uid");

@@ -56,7 +56,12 @@ const pages: Readonly<Record<string, Page>> = {
     given: `push acme/app:v1; ${uidOf("acme/app")} HEX=$(gantry registry tags get acme/app:v1 -o json | jq -r .digest | cut -d: -f2)`,
     leftOut: /grype -o|oras/,
   },
-  "how-to/image-contents.md": { given: "push acme/read:1.0; HEX=$(gantry registry tags get acme/read:1.0 -o json | jq -r .digest | cut -d: -f2)" },
+  "how-to/image-contents.md": {
+    given: `push acme/read:1.0; HEX=$(gantry registry tags get acme/read:1.0 -o json | jq -r .digest | cut -d: -f2)
+      REPO=$(gantry registry repos get acme/read -o json | jq -r .uid)`,
+    // test/registry/image-packages.test.ts runs them.
+    leftOut: /registry images (?:diff|sbom)/,
+  },
   "how-to/affected-images.md": {
     given: `mkdir repos; echo '{"repo": "till", "tags": [{"name": "1.0", "digest": "sha256:'$(printf %064d 7)'"}]}' >repos/till.json
       echo '{"image": "till", "repo": "till", "tags": ["1.0"], "configs": {"amd64": {"packages": ["zlib=1.3-r1"]}}}' >locked-configs.jsonl`,

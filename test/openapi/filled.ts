@@ -76,6 +76,11 @@ const layerFiles = [
   { name: "lib/apk/db/installed", content: "P:musl\nV:1.2.5-r0\nA:x86_64\n\n" },
 ];
 
+const otherFiles = [
+  { name: "etc/os-release", content: 'ID=alpine\nVERSION_ID=3.20.3\nPRETTY_NAME="Alpine Linux v3.20"\n' },
+  { name: "lib/apk/db/installed", content: "P:musl\nV:1.2.5-r1\nA:x86_64\n\n" },
+];
+
 const imageConfig = {
   architecture: "amd64",
   os: "linux",
@@ -152,8 +157,14 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
   const layer = await pusher.blob(tarOf(layerFiles), "application/vnd.oci.image.layer.v1.tar");
   const image = await pusher.manifest({ schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: [descriptorOf(layer)] }, ociManifest);
   await pusher.artifact([await pusher.blob(JSON.stringify(bom), "application/vnd.cyclonedx+json")], { subject: image });
+  const otherLayer = await pusher.blob(tarOf(otherFiles), "application/vnd.oci.image.layer.v1.tar");
+  const other = await pusher.manifest(
+    { schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: [descriptorOf(otherLayer)] },
+    ociManifest,
+  );
   await world.server.contents.turn();
   await world.server.sboms.turn();
+  const imagePackages: JsonObject = { repoUid: repo, reference: image.digest };
   const ofImage: JsonObject = { repoId: repo, digest: image.digest };
   const charts = await newRepoCalled("charts");
   const images = `- {name: app, image: "${new URL(world.url).host}/${repo}@${image.digest}", requirement: required}`;
@@ -239,6 +250,9 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     "chainguard.platform.registry.Registry/GetSbom": async () => ofImage,
     "chainguard.platform.registry.Registry/GetVulnReport": async () => ({ repoId: lantern, digest: image.digest }),
     "chainguard.platform.registry.Registry/GetRegistrySettings": async () => ({ registryId: await newOrganization() }),
+    "gantry.images.v1.ImagePackagesService/FindImagePackages": async () => imagePackages,
+    "gantry.images.v1.ImagePackagesService/CompareImages": async () => ({ ...imagePackages, toReference: other.digest }),
+    "gantry.images.v1.ImagePackagesService/ExportImageSbom": async () => imagePackages,
     "gantry.registry.v1.PullsService/GetPulls": async () => ({ uid: await newPulledRepo() }),
     "gantry.registry.v1.PullsService/FindPulls": async () => ({ uid: await newPulledRepo() }),
     "gantry.registry.v1.RetentionRulesService/PreviewRetentionRules": async () => ({ repoUid: await newPulledRepo() }),

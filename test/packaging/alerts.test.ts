@@ -182,6 +182,7 @@ const cases: readonly Case[] = [
       ['gantry_feed_interval_seconds{feed="osv",kind="osv"}', "1800x60"],
     ],
   },
+  steady("GantryImagesUnread", 16, "gantry_images_oldest_due_seconds", 3_601, 3_600),
   steady("GantryFeedHeld", 16, 'gantry_feeds_held{reason="shrunk"}', 1, 0),
   steady("GantryFeedStale", 16, 'gantry_feeds_stale{kind="osv"}', 1, 0),
   steady("GantryBackupOld", 5, "gantry_backup_last_timestamp_seconds", -2 * day, -2 * day + 600),

@@ -9,19 +9,21 @@ import { after, before, test } from "node:test";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
-import { openLayerReader } from "#registry/contents";
+import { findRegistryBacklog } from "#db";
+import { openLayerReader, readerVersion } from "#registry/contents";
+import { indexImages } from "../../server/application/index-images.ts";
 import { openImageIndexing } from "../../server/application/image-indexing.ts";
 import { digestOf } from "../distribution.ts";
 import { openOwners, type Owners } from "../owner.ts";
-import { descriptorOf, ociIndex, ociManifest, openPusher, type Pushed, type Pusher } from "../pusher.ts";
+import { descriptorOf, ociIndex, ociManifest, openPusher, type Pusher } from "../pusher.ts";
 import { configType } from "../registry.ts";
 import { runImport } from "../story/import.ts";
 import { type DraftEntry, tarOf } from "../../server/registry/contents/tar.fixture.ts";
+import { alpine, apk, debian, dpkg, files, pushImage } from "../image-layers.ts";
 import { openWorld, type World } from "../world.ts";
 
 const contentsList = "gantry.images.v1.ImageContentsService/ListImageContents";
 const affectedList = "gantry.images.v1.AffectedImagesService/ListAffectedImages";
-const files = "application/vnd.oci.image.layer.v1.tar+gzip";
 
 let world: World;
 let folder: string;
@@ -37,21 +39,6 @@ after(async () => {
   await world?.close();
   await rm(folder, { recursive: true, force: true });
 });
-
-const apk = (...packages: readonly [name: string, version: string][]): DraftEntry => ({
-  name: "lib/apk/db/installed",
-  content: packages.map(([name, version]) => `P:${name}\nV:${version}\nA:x86_64\n\n`).join(""),
-});
-const dpkg = (...packages: readonly [name: string, version: string][]): DraftEntry => ({
-  name: "var/lib/dpkg/status",
-  content: packages.map(([name, version]) => `Package: ${name}\nStatus: install ok installed\nArchitecture: amd64\nVersion: ${version}\n\n`).join(""),
-});
-const os = (id: string, version: string, name: string): DraftEntry => ({
-  name: "etc/os-release",
-  content: `ID=${id}\nVERSION_ID=${version}\nPRETTY_NAME="${name}"\n`,
-});
-const alpine = os("alpine", "3.20.3", "Alpine Linux v3.20");
-const debian = os("debian", "12", "Debian GNU/Linux 12 (bookworm)");
 
 interface Tenant {
   readonly group: string;
@@ -69,14 +56,6 @@ const openTenant = async (): Promise<Tenant> => {
     repo: (repo) => openPusher(world, `${name}/${repo}`, () => owners.token(group)),
     list: async (operation, request = {}) => world.ok(operation, request, { token: await owners.token(group) }),
   };
-};
-
-const pushImage = async (registry: Pusher, reference: string | undefined, ...layers: readonly (readonly DraftEntry[] | Uint8Array)[]): Promise<Pushed> => {
-  const config = await registry.blob(JSON.stringify({ architecture: "amd64", os: "linux", rootfs: { type: "layers", diff_ids: [] } }), configType);
-  const pushed: Pushed[] = [];
-  for (const layer of layers) pushed.push(await registry.blob(layer instanceof Uint8Array ? layer : gzipSync(tarOf(layer)), files));
-  const body = { schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: pushed.map(descriptorOf) };
-  return registry.manifest(body, ociManifest, reference);
 };
 
 /** Reads all pushed images, and matches them. */
@@ -157,7 +136,7 @@ test("images without an SBOM are read after the push, and exactly their affected
   const [contents = {}] = await contentsOf(tenant, { digest: image.digest });
   assert.deepEqual(
     [stateOf(contents), contents.platform, contents.packageCount, contents.problemCount, contents.readerVersion, contents.operatingSystem],
-    ["INDEXED", "linux/amd64", 2, 0, 1, { id: "alpine", version: "3.20.3", name: "Alpine Linux v3.20" }],
+    ["INDEXED", "linux/amd64", 2, 0, readerVersion, { id: "alpine", version: "3.20.3", name: "Alpine Linux v3.20" }],
   );
 });
 
@@ -388,5 +367,59 @@ test("images that an older reader read are read again, and keep their packages m
   assert.deepEqual([stateOf(older), older.readerVersion ?? 0, await affectedOf(tenant)], ["INDEXED", 0, affected]);
   await turn();
   const [newer = {}] = await contentsOf(tenant);
-  assert.deepEqual([stateOf(newer), newer.readerVersion, await affectedOf(tenant)], ["INDEXED", 1, affected]);
+  assert.deepEqual([stateOf(newer), newer.readerVersion, await affectedOf(tenant)], ["INDEXED", readerVersion, affected]);
+});
+
+test("gantry admin registry index queues read images again with their layers once, and images keep their packages meanwhile", async () => {
+  const tenant = await openTenant();
+  await importAdvisories(tenant, advisoryOf("DEBIAN-8", "Debian:12", "bash", "5.2.15-3"));
+  await pushImage(tenant.repo("again"), "1", [debian, dpkg(["bash", "5.2.15-2"])]);
+  await pushImage(tenant.repo("other"), "1", [debian, dpkg(["bash", "5.2.15-3"])]);
+  await turn();
+  const { services } = world.server.application;
+  // Times have milliseconds: what was read now was not read before now.
+  world.clock.now += 1_000;
+  const progress: number[] = [];
+  const index = (more: { readonly repo?: string; readonly dryRun?: boolean; readonly readBeforeMs?: number } = {}): Promise<number> =>
+    indexImages(services, { repo: `${tenant.name}/again`, readBeforeMs: world.clock.now, dryRun: false, progress: ({ done }) => progress.push(done), ...more });
+  assert.deepEqual([await index({ dryRun: true }), progress], [1, []]);
+  assert.deepEqual([await index({ readBeforeMs: 0 }), progress], [0, []]);
+  assert.deepEqual([await index(), await index(), progress], [1, 0, [1]]);
+  await assert.rejects(index({ repo: `${tenant.name}/absent` }), /Repo ".*absent" not found/);
+  const affected = ["again:1 pkg:deb/debian/bash?distro=debian-12 5.2.15-2 DEBIAN-8"];
+  assert.deepEqual([(await contentsOf(tenant)).map(stateOf), await affectedOf(tenant)], [["INDEXED", "INDEXED"], affected]);
+  const reads: number[] = [];
+  const readLayer = openLayerReader();
+  const indexing = openImageIndexing({
+    services,
+    byHand: true,
+    read: (pieces, signal) => {
+      reads.push(1);
+      return readLayer(pieces, signal);
+    },
+  });
+  await indexing.turn();
+  await indexing.turn();
+  await indexing.stop();
+  assert.deepEqual([reads.length, await index({ dryRun: true, readBeforeMs: world.clock.now - 1 }), await affectedOf(tenant)], [1, 0, affected]);
+});
+
+test("the age of the oldest image that is due is a metric, and is 0 when all images are read", async () => {
+  const tenant = await openTenant();
+  await turn();
+  const ageMs = async (): Promise<number> => {
+    const { store, clock } = world.server.application.services;
+    const dueMs = (await findRegistryBacklog(store.read))?.firstImageDueMs;
+    return dueMs === undefined ? 0 : clock() - dueMs;
+  };
+  assert.equal(await ageMs(), 0);
+  await pushImage(tenant.repo("old"), "1", [debian, dpkg(["bash", "5.2.15-2"])]);
+  const start = world.clock.now;
+  world.clock.now += 60_000;
+  await pushImage(tenant.repo("new"), "1", [debian, dpkg(["bash", "5.2.15-3"])]);
+  const [oldest, lowest] = [await ageMs(), world.clock.now - start];
+  assert.ok(oldest >= lowest, `${oldest} ms`);
+  await turn();
+  assert.equal(await ageMs(), 0);
+  world.clock.now = start;
 });

@@ -83,6 +83,7 @@ pkg:deb/debian/bash@5.2.15-2?arch=amd64&distro=debian-12 var/lib/dpkg/status
       type: "deb",
       name: "bash",
       version: "5.2.15-2",
+      architecture: "amd64",
       layer: digestOf(base),
       path: "var/lib/dpkg/status",
       database: "dpkg",

@@ -1,7 +1,7 @@
 // Table image_contents: the packages in the layers of pushed images. Triggers of repo_manifests insert and delete its rows, so that a
 // push needs no statement for it; server/application/image-indexing.ts reads the images.
 
-import { columns, expression, json, number, type Read, type RowOf, text, textList, type Write } from "#db";
+import { columns, expression, json, nullableObject, number, type Read, type RowOf, text, textList, time, wideCount, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
 /** Packages of these states count as the image's. */
@@ -86,6 +86,37 @@ export const requeueContents = async (rows: Write, readerVersion: number, nowMs:
   );
 };
 
+/** Images to read again; those that are queued already are not among them. */
+export interface ImagesToQueue {
+  /** Uid of a repo; "" for all. */
+  readonly repoUid: string;
+  /** Last read before this time. */
+  readonly readBeforeMs: number;
+}
+
+const toQueue = "due_time is null and ($1 = '' or repo_uid = $1) and update_time < $2";
+
+export const countImagesToQueue = async (rows: Read, { repoUid, readBeforeMs }: ImagesToQueue): Promise<number> => {
+  const [row] = await rows.query(`select count(*) from image_contents where ${toQueue}`, [repoUid, new Date(readBeforeMs).toISOString()], wideCount);
+  return Number(row?.[0] ?? 0);
+};
+
+/** The next images in the order of uids. */
+export type QueuedImage = RowOf<typeof queuedImage>;
+
+const queuedImage = columns({ uid: expression("held.uid", text), repoUid: expression("held.repo_uid", text), digest: expression("held.digest", text) });
+
+/** Queues up to `count` images after the one with the uid `after`; they keep their packages meanwhile. */
+export const queueImages = (rows: Write, { repoUid, readBeforeMs }: ImagesToQueue, after: string, nowMs: number, count: number): Promise<QueuedImage[]> =>
+  queuedImage.find(
+    rows,
+    `update image_contents as held set due_time = $3, tries = 0 where uid = any(array(
+       select uid from image_contents where ${toQueue} and uid > $4 order by uid limit $5 for update))
+     returning ${queuedImage.list}`,
+    [repoUid, new Date(readBeforeMs).toISOString(), new Date(nowMs).toISOString(), after, count],
+    { rows: count, wide: false },
+  );
+
 export interface ContentsResult {
   readonly state: "INDEXED" | "PARTIAL" | "UNSUPPORTED" | "FAILED";
   /** JSON: versions by package name. */
@@ -147,4 +178,35 @@ export const findContentsBehind = (rows: Read, images: readonly { readonly repoU
      join image_contents as contents on contents.repo_uid = given.repo_uid and contents.digest = coalesce(manifest.digest, given.digest)
      group by given.repo_uid, given.digest, contents.uid order by given.repo_uid, given.digest, contents.digest`,
     [columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
+  );
+
+export type StoredContents = RowOf<typeof storedContents>;
+
+const storedContents = columns({
+  uid: text,
+  platform: text,
+  state: text,
+  problemCount: number,
+  readerVersion: number,
+  operatingSystem: nullableObject,
+  createTime: time("create_time"),
+  updateTime: time("update_time"),
+});
+
+/** Returns what is known about the layers of an image, without its packages. */
+export const findContents = (rows: Read, repoUid: string, digest: string): Promise<StoredContents | undefined> =>
+  storedContents.findOne(rows, `select ${storedContents.list} from image_contents where repo_uid = $1 and digest = $2`, [repoUid, digest]);
+
+const packageOfContents = columns({ name: expression("package.name", text), version: expression("installed.version", text) });
+
+/** Returns one row for each version. */
+export const findContentsPackages = (rows: Read, uid: string, count: number): Promise<{ readonly name: string; readonly version: string }[]> =>
+  packageOfContents.find(
+    rows,
+    `select ${packageOfContents.list} from image_contents as contents cross join lateral jsonb_each(contents.packages) as package(name, versions)
+     cross join lateral jsonb_array_elements_text(case jsonb_typeof(package.versions) when 'array' then package.versions
+       else jsonb_build_array(package.versions) end) as installed(version)
+     where contents.uid = $1 order by package.name, installed.version limit $2`,
+    [uid, count],
+    { rows: count, wide: true },
   );

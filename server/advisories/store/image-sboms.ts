@@ -127,7 +127,7 @@ export const markMatched = async (rows: Write, root: string): Promise<void> => {
 
 export type ReadSbomRow = RowOf<typeof readSbomRow>;
 
-const readSbomRow = columns({ uid: text, digest: text, documentDigest: text, packageCount: number, updateTime: time("update_time") });
+const readSbomRow = columns({ uid: text, digest: text, manifestDigest: text, documentDigest: text, packageCount: number, updateTime: time("update_time") });
 
 /** Returns the SBOMs of these images, most recently pushed first. */
 export const findReadSboms = (rows: Read, repoUid: string, digests: readonly string[]): Promise<ReadSbomRow[]> =>

@@ -19,6 +19,8 @@ export interface ImagePackage {
   readonly type: FoundPackage["type"];
   readonly name: string;
   readonly version: string;
+  /** As in the database; "" if it names none. */
+  readonly architecture: string;
   /** The layer since which the image has it in this version. */
   readonly layer: string;
   readonly path: string;
@@ -101,10 +103,10 @@ export const composeLayers = (given: readonly ImageLayer[]): ImageContents => {
   const os = osPaths.map(osOf).find((each) => each !== undefined);
   const packages = present.flatMap(({ path, versions }) =>
     packagesOf(versions).map(({ found, layer }): ImagePackage => {
-      const { type, namespace, name, version } = found;
+      const { type, namespace, name, version, architecture } = found;
       const kind = versions.at(-1)?.database.kind ?? "executable";
       const fullName = namespace === "" ? name : `${namespace}${type === "maven" ? ":" : "/"}${name}`;
-      return { purl: purlOf(found, os), type, name: fullName, version, layer, path: shownPath(path), database: kind };
+      return { purl: purlOf(found, os), type, name: fullName, version, architecture, layer, path: shownPath(path), database: kind };
     }),
   );
   const problems = given.flatMap(({ digest, contents }) => contents.problems.listed.map((problem): LayerProblem => ({ ...problem, layer: digest })));

@@ -1,29 +1,46 @@
-// Contents of images by their pushed SBOMs: the original document, its graph, and packages of several images. Version 1 only; the
-// state of each document is in /gantry/v1/imageSboms.
+// Contents of images by their pushed SBOMs: the original document, its graph, and packages of several images. Without a pushed SBOM, the
+// document is made of the packages in the layers. Version 1 only; the state of each document is in /gantry/v1/imageSboms.
 
+import { missingCapability } from "#authz";
 import { blocked, type Fault, invalid, missing, type Violation } from "#base/fault.ts";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
-import { openShownSboms, type ShownSbom } from "#advisories/feeds";
+import { graphOf, openShownSboms, type SbomGraph, sbomWriters, type ShownSbom } from "#advisories/feeds";
 import { type Outcome, type ReadContext, resource } from "#kernel";
 import { findManifestByTag, findRepoBlob } from "#registry/store";
 import { findReadSboms, findSbomPackages, type ReadSbomRow } from "#advisories/store";
+import { isAnythingRead, type ReadPackages, readPackages } from "./contents/read-packages.ts";
+import { sbomContentsOf } from "./contents/sbom-contents.ts";
 import { findPlatformDigest, noSuchImage } from "./images/platform-manifest.ts";
 import { knownLifecycles, namesOfPackage } from "./lifecycle/known-lifecycles.ts";
 import { packageNameOf, releaseOfPackage } from "./lifecycle/inside.ts";
 
 const shown = openShownSboms();
 
-/** Returns the SBOM of an image: its own before its index's, then the latest. */
-const findSbom = async ({ rows, request }: ReadContext): Promise<ReadSbomRow> => {
+/** Returns the pushed SBOM of an image: its own before its index's, then the latest. */
+const findSbom = async ({ rows, request }: ReadContext): Promise<ReadSbomRow | undefined> => {
   const [repo, digest, architecture] = [text(request, "repoId"), text(request, "digest"), text(request, "arch")];
   const platform = await findPlatformDigest(rows, repo, digest, architecture);
   if (platform === undefined && architecture !== "") throw noSuchImage(digest, architecture);
   const found = await findReadSboms(rows, repo, [...new Set([platform ?? digest, digest])]);
-  const sbom = found.find((each) => each.digest === platform) ?? found[0];
-  if (!sbom) throw missing("registry", "Sbom", digest);
-  return sbom;
+  return found.find((each) => each.digest === platform) ?? found[0];
+};
+
+interface MadeSbom {
+  readonly image: ReadPackages;
+  readonly document: JsonObject;
+}
+
+/** Returns an SBOM of the packages in the layers; throws NOT_FOUND if they were not read, or the caller may not list them. */
+const makeSbom = async (context: ReadContext): Promise<MadeSbom> => {
+  const { request, rights } = context;
+  const [repo, digest, architecture] = [text(request, "repoId"), text(request, "digest"), text(request, "arch")];
+  const absent = missing("registry", "Sbom", digest);
+  if (missingCapability(rights, ["manifest.metadata.list"], repo) !== undefined) throw absent;
+  const image = await readPackages(context, { repo, reference: digest, architecture });
+  if (!isAnythingRead(image)) throw absent;
+  return { image, document: sbomWriters.SPDX_2_3(await sbomContentsOf(context, image)) };
 };
 
 const tooLarge = (what: string): Fault =>
@@ -57,28 +74,29 @@ const checkReference = async ({ rows, request }: ReadContext): Promise<void> => 
 
 const getRawSbom = async (context: ReadContext): Promise<Outcome> => {
   await checkReference(context);
-  return { reply: { rawSbom: (await readShown(context, await findSbom(context))).text } };
+  const pushed = await findSbom(context);
+  return { reply: { rawSbom: pushed ? (await readShown(context, pushed)).text : JSON.stringify((await makeSbom(context)).document) } };
 };
+
+const graphReply = ({ format, name, tool, authors, generateTime, packages, edges }: SbomGraph): JsonObject => ({
+  graph: { nodes: packages.map((each) => ({ package: { ...each } })), edges: edges.map((each) => ({ ...each })) },
+  tool,
+  format,
+  ...(generateTime === "" ? {} : { generatedAt: generateTime }),
+  authors,
+  name,
+});
 
 const getSbom = async (context: ReadContext): Promise<Outcome> => {
   const row = await findSbom(context);
+  if (!row) {
+    const { image, document } = await makeSbom(context);
+    const { uid = "", updateTime = "" } = image.contents ?? {};
+    return { reply: { ...graphReply(graphOf(document)), id: uid, lastSeen: updateTime, source: "GENERATED", digest: image.digest } };
+  }
   const { sbom } = await readShown(context, row);
   if (sbom.isTooLarge) throw tooLarge(`more than ${limits.shownSbomNodesMax} packages or ${limits.shownSbomEdgesMax} relations`);
-  const { format, name, tool, authors, generateTime, packages, edges } = sbom;
-  return {
-    reply: {
-      id: row.uid,
-      graph: { nodes: packages.map((each) => ({ package: { ...each } })), edges: edges.map((each) => ({ ...each })) },
-      lastSeen: row.updateTime,
-      tool,
-      format,
-      ...(generateTime === "" ? {} : { generatedAt: generateTime }),
-      authors,
-      source: "INGESTED",
-      name,
-      digest: row.documentDigest,
-    },
-  };
+  return { reply: { ...graphReply(sbom), id: row.uid, lastSeen: row.updateTime, source: "INGESTED", digest: row.documentDigest } };
 };
 
 const digestForm = /^sha256:[0-9a-f]{64}$/;

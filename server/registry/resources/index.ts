@@ -6,6 +6,7 @@ import { distribution } from "./distribution.ts";
 import { eolTag } from "./eol-tag.ts";
 import { imageConfig } from "./image-config.ts";
 import { imageContents } from "./image-contents.ts";
+import { imagePackages } from "./image-packages.ts";
 import { image } from "./image.ts";
 import { immutableTagRule } from "./immutable-tag-rule.ts";
 import { inUse } from "./in-use.ts";
@@ -30,6 +31,7 @@ export const registryResources = [
   eolTag,
   imageConfig,
   imageContents,
+  imagePackages,
   image,
   immutableTagRule,
   inUse,

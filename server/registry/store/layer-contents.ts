@@ -13,6 +13,18 @@ export const findLayerContents = async (rows: Read, digest: string, readerVersio
   return found && Buffer.from(found.contents, "base64");
 };
 
+/** Lets the layers of these images be read again. */
+export const expireLayerContents = async (rows: Write, images: readonly { readonly repoUid: string; readonly digest: string }[]): Promise<void> => {
+  await rows.query(
+    `update layer_contents set reader_version = 0 where digest = any(array(
+       select held.digest from layer_contents as held where reader_version > 0 and held.digest in (
+         select blob from manifest_blobs join unnest($1::text[], $2::text[]) as given(repo_uid, digest)
+           on manifest_blobs.repo_uid = given.repo_uid and manifest_blobs.sha256 = given.digest)
+       order by held.digest for update))`,
+    [images.map(({ repoUid }) => repoUid), images.map(({ digest }) => digest)],
+  );
+};
+
 /** Stores them unless the blob is gone. An older reader does not replace what a newer one read. */
 export const writeLayerContents = async (rows: Write, digest: string, readerVersion: number, contents: Buffer): Promise<void> => {
   await rows.query(

@@ -182,4 +182,23 @@ export const registry: readonly Mutant[] = [
     find: "const blob = await findRepoBlob(store.read, repo, digest);",
     replace: 'const blob = (await findRepoBlob(store.read, repo, digest)) ?? { sha256: digest, key: "" };',
   },
+  {
+    attack: 356,
+    file: "server/registry/resources/image-packages.ts",
+    find: "if (isAnythingRead(image)) return image;",
+    replace: 'if (image.digest !== "") return image;',
+  },
+  {
+    attack: 356,
+    file: "server/registry/resources/contents/sbom-contents.ts",
+    find: 'isComplete: contents?.state === "IMAGE_CONTENTS_STATE_INDEXED",',
+    replace: "isComplete: true,",
+  },
+  { attack: 357, file: "server/registry/resources/image-packages.ts", find: "context.require(method.capabilities, toRepo);", replace: "" },
+  {
+    attack: 357,
+    file: "server/registry/resources/contents/read-packages.ts",
+    find: "const blob = await findRepoBlob(rows, repo, digest);",
+    replace: "const blob = (await findRepoBlob(rows, repo, digest)) ?? { sha256: digest };",
+  },
 ];

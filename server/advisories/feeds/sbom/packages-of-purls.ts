@@ -2,6 +2,7 @@
 
 import { limits } from "#base/limits.ts";
 import { Field } from "../field.ts";
+import { packageName, readPurlParts } from "../formats/purl.ts";
 import { collectPackages, packagesText } from "./packages.ts";
 
 export interface PackagesOfPurls {
@@ -21,4 +22,24 @@ export const packagesOfPurls = (purls: readonly string[]): PackagesOfPurls => {
   for (const purl of given) collected.add({ purl: new Field(purl), version: "", origin: "" });
   const packageCount = collected.versions.values().reduce((sum, versions) => sum + versions.size, 0);
   return { packages: packagesText(collected), packageCount, unnamedCount: collected.unnamed + purls.length - given.length };
+};
+
+export interface NamedPackage {
+  /** In package URLs, such as "deb". */
+  readonly type: string;
+  /** In its ecosystem, such as "@babel/core". */
+  readonly name: string;
+  readonly version: string;
+  readonly purl: string;
+  readonly architecture: string;
+}
+
+/** Returns the package of a name and version as packagesOfPurls has them. */
+export const packageOfLabel = (label: string, version: string): NamedPackage => {
+  const [path = "", qualifiers = ""] = label.split("?", 2);
+  const purl = `${path}@${encodeURIComponent(version).replaceAll("%3A", ":")}${qualifiers === "" ? "" : `?${qualifiers}`}`;
+  const parts = readPurlParts(label);
+  return parts
+    ? { type: parts.type, name: packageName(parts), version, purl, architecture: parts.qualifiers.get("arch") ?? "" }
+    : { type: "", name: label, version, purl: label, architecture: "" };
 };

@@ -158,7 +158,9 @@ const read = openSbomReader();
 
 test("a worker thread unpacks a document within its limits, and a slow one is terminated while others are read", async () => {
   const document = Buffer.from(JSON.stringify(cyclonedx([library("pkg:npm/a@1.0.0")])));
-  for (const bytes of [document, gzipSync(document), zstdCompressSync(document)])
+  const skippable = Buffer.from([0x50, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, 1, 2]);
+  const frames = Buffer.concat([skippable, zstdCompressSync(document.subarray(0, 20)), skippable, zstdCompressSync(document.subarray(20))]);
+  for (const bytes of [document, gzipSync(document), zstdCompressSync(document), frames])
     assert.deepEqual(packagesOf(await read(chunksOf(bytes), [])), { "pkg:npm/a": "1.0.0" });
   assert.equal(problemOf(await read(chunksOf(gzipSync(Buffer.alloc(limits.sbomBytesMax + 1, 0x20))), [])), "has more than 67108864 bytes when it is unpacked");
   assert.equal(problemOf(await read(chunksOf(Buffer.alloc(limits.sbomBytesMax + 1, 0x20)), [])), "has more than 67108864 bytes");

@@ -2,6 +2,7 @@
 // Each row is leased to one server. After a crash any server continues, because queue and results are in the database.
 
 import { limits } from "#base/limits.ts";
+import { openServedList } from "#base/served-list.ts";
 import type { Services } from "#kernel";
 import { claimSbom, completeSbom, findUnmatchedRoots, isSbomDue, postponeSbom, type WaitingSbom } from "#advisories/store";
 import { openTurnLoop } from "#db";
@@ -27,18 +28,8 @@ export interface SbomReadersOptions {
 
 export const openSbomReaders = ({ services, openDocument, byHand, read = openSbomReader() }: SbomReadersOptions): SbomReaders => {
   const { store, log } = services;
-  /** The most recently served last. */
-  const served = new Set<string>();
+  const served = openServedList(limits.sbomServedMax);
   let stopped = false;
-
-  const noteServed = (root: string): void => {
-    served.delete(root);
-    served.add(root);
-    for (const oldest of served) {
-      if (served.size <= limits.sbomServedMax) break;
-      served.delete(oldest);
-    }
-  };
 
   const queues = [
     openDocumentQueue<WaitingSbom, SbomReading>(services, openDocument, {
@@ -69,9 +60,9 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
       isAnyRead = false;
       // No kind waits for the whole queue of another.
       for (const queue of queues) {
-        const root = stopped ? undefined : await queue.readNext([...served]);
+        const root = stopped ? undefined : await queue.readNext(served.list());
         if (root === undefined) continue;
-        noteServed(root);
+        served.note(root);
         isAnyRead = true;
       }
     }

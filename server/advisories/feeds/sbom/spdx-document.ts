@@ -110,7 +110,12 @@ export const spdx3Packages = (document: Field): Packages => {
     const version = element.at("software_packageVersion").name();
     const own = element.at("software_packageUrl");
     const purls = own.missing ? purlsOf(several(element.at("externalIdentifier")), "externalIdentifierType", "identifier", own) : [own];
-    for (const purl of purls) packages.add({ purl, version, origin: "" });
+    const purpose = element.at("software_primaryPurpose");
+    for (const purl of purls) {
+      // Operating systems, files.
+      if (purl.missing && !purpose.missing && purpose.value !== "library") continue;
+      packages.add({ purl, version, origin: "" });
+    }
   }
   return packages;
 };

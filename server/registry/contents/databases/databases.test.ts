@@ -231,6 +231,24 @@ test("each package manager's database has its packages, as package URLs with arc
       ],
       ["pkg:maven/com.google.guava/guava@31.1-jre", "pkg:maven/org.apache.logging.log4j/log4j-core@2.14.1", "pkg:maven/org.example/app@1.0.0"],
     ],
+    [
+      "Maven, with the coordinates of a library that was copied into another",
+      [
+        {
+          name: "lib/guice-4.2.3.jar",
+          content: zipOf([["META-INF/MANIFEST.MF", manifestOf("Bundle-SymbolicName: com.google.inject")], pomOf("cglib", "cglib", "3.2.12"), ["a.class", "x"]]),
+        },
+        // Under another name, in the same version.
+        {
+          name: "lib/maven3-artifact-3.8.7.jar",
+          content: zipOf([
+            ["META-INF/MANIFEST.MF", manifestOf("Bundle-SymbolicName: org.apache.maven.artifact")],
+            pomOf("org.apache.maven", "maven-artifact", "3.8.7"),
+          ]),
+        },
+      ],
+      ["pkg:maven/cglib/cglib@3.2.12", "pkg:maven/com.google.inject/guice@4.2.3", "pkg:maven/org.apache.maven/maven-artifact@3.8.7"],
+    ],
     ["Go in ELF", [{ name: "app", content: elfOf({ ".go.buildinfo": info }) }], goPurls],
     ["Go in ELF without sections", [{ name: "app", content: elfOf({ ".data": info }, { withoutSections: true }) }], goPurls],
     ["Go in Mach-O", [{ name: "app", content: machOOf({ __go_buildinfo: info }) }], goPurls],

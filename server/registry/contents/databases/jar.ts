@@ -99,6 +99,13 @@ const libraryByManifest = (fileName: string, manifest: ReadonlyMap<string, strin
   return artifact === "" || version === "" || group === "" ? undefined : plainPackage("maven", artifact, version, group);
 };
 
+/** Returns the library of the archive itself if all coordinates in it are those of libraries that were copied into it. */
+const libraryBeside = (found: readonly FoundPackage[], fileName: string, manifest: ReadonlyMap<string, string>): FoundPackage | undefined => {
+  const { artifact, version } = partsOfFileName(fileName);
+  const guessed = libraryByManifest(fileName, manifest);
+  return found.some((each) => each.name === artifact || each.version === version || each.version === guessed?.version) ? undefined : guessed;
+};
+
 const readArchive = async (yauzl: Yauzl, source: ByteSource, path: string, depth: number, sink: JarSink, budget: { bytes: number }): Promise<void> => {
   const archive = await yauzl.fromRandomAccessReaderPromise(readerOf(yauzl, source), source.sizeBytes, {
     decodeStrings: false,
@@ -126,8 +133,8 @@ const readArchive = async (yauzl: Yauzl, source: ByteSource, path: string, depth
       else sink.problem("FILE_UNSUPPORTED", "is packed or encrypted in a way that is not known", `${path}!/${name}`);
     }
   }
-  const guessed = own.length === 0 ? libraryByManifest(baseNameOf(path), manifest) : undefined;
-  for (const each of guessed ? [guessed] : own) sink.add(each, path);
+  const guessed = libraryBeside(own, baseNameOf(path), manifest);
+  for (const each of guessed ? [guessed, ...own] : own) sink.add(each, path);
   // An application's own archive has classes, too, but what it contains is known.
   if (own.length === 0 && !guessed && hasClasses && nested.length === 0) sink.problem("JAR_UNIDENTIFIED", "does not name its group, name and version", path);
   for (const entry of nested) {

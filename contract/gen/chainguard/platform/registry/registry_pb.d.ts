@@ -4891,8 +4891,9 @@ export declare const Registry: GenService<{
   },
   /**
    * Get the packages of an image: the packages of its SBOM and how they relate, as a graph. Of several SBOMs the
-   * image's own comes before its index's, then the latest pushed. NOT_FOUND where none was read; FAILED_PRECONDITION
-   * above 16 MiB, 50,000 packages or 200,000 relations.
+   * image's own comes before its index's, then the latest pushed. Without a pushed SBOM, Gantry makes one of the packages
+   * in the layers: its `source` is GENERATED. NOT_FOUND if there is neither; FAILED_PRECONDITION above 16 MiB, 50,000
+   * packages or 200,000 relations.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetSbom
    */
@@ -4966,7 +4967,8 @@ export declare const Registry: GenService<{
   },
   /**
    * Get the original SBOM of an image. Of several the image's own comes before its index's, then the latest pushed.
-   * NOT_FOUND where none was read; FAILED_PRECONDITION above 16 MiB.
+   * Without a pushed SBOM, Gantry makes one of the packages in the layers, in SPDX 2.3: its creator is `Tool: gantry-`
+   * and the version. Only callers with manifest.metadata.list get it. NOT_FOUND if there is neither; FAILED_PRECONDITION above 16 MiB.
    *
    * @generated from rpc chainguard.platform.registry.Registry.GetRawSbom
    */
