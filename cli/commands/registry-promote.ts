@@ -1,12 +1,12 @@
 // `gantry registry promote`: copy an image to another repo, with what belongs to it.
 
 import type { Command } from "commander";
-import { isUid } from "#base/uid.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { addServerOptions, findContext } from "../context.ts";
 import { newCommand } from "../command.ts";
 import { wrongUsage } from "../exit-status.ts";
+import { findOrganizationName, pathIn, readNamedImage } from "../named-image.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface Options {
@@ -17,27 +17,6 @@ interface Options {
   readonly server?: string;
   readonly context?: string;
 }
-
-interface ImageName {
-  readonly repo: string;
-  /** A tag or a digest; "" for none. */
-  readonly reference: string;
-}
-
-/** Parses REPO:TAG and REPO@DIGEST. */
-const readImage = (given: string): ImageName => {
-  const at = given.indexOf("@");
-  const colon = given.lastIndexOf(":");
-  if (at > 0) return { repo: given.slice(0, at), reference: given.slice(at + 1) };
-  return colon > given.lastIndexOf("/") ? { repo: given.slice(0, colon), reference: given.slice(colon + 1) } : { repo: given, reference: "" };
-};
-
-/** Returns the path from the organization on. A path below the context's organization may leave out its name. */
-const pathIn = (organization: string | undefined, repo: string): string => {
-  if (isUid(repo) || organization === undefined) return repo.replace(/^\//, "");
-  if (repo.startsWith("/")) return repo.slice(1);
-  return repo.startsWith(`${organization}/`) ? repo : `${organization}/${repo}`;
-};
 
 const shown = (reply: JsonObject, target: string, dryRun: boolean): string => {
   const tag = text(reply, "tag");
@@ -73,7 +52,7 @@ A repo is a uid, or a path of names from the organization on. Below the organiza
     .option("--dry-run", "Check everything without changing anything")
     .option("--json", "Print the promotion as one line of JSON")
     .action(async (given: string, options: Options) => {
-      const [source, target] = [readImage(given), readImage(options.to ?? "")];
+      const [source, target] = [readNamedImage(given), readNamedImage(options.to ?? "")];
       if (source.repo === "" || source.reference === "") throw wrongUsage(`SOURCE must be REPO:TAG or REPO@DIGEST, not ${JSON.stringify(given)}`);
       if (target.repo === "" || target.reference.includes(":")) throw wrongUsage("--to must be REPO:TAG, for example acme/prod/app:1.0");
       const { server, organization, credential } = findContext(terminal, options);
@@ -81,9 +60,7 @@ A repo is a uid, or a path of names from the organization on. Below the organiza
       const method = methodByName("gantry.registry.v1.PromotionsService/PromoteImage");
       if (method === undefined) throw new Error("the contract has no PromoteImage");
       const client = createClient({ server, token: credential.token });
-      const getGroup = methodByName("chainguard.platform.iam.v2.GroupsService/GetGroup");
-      const isNamed = organization === undefined || getGroup === undefined || !isUid(organization);
-      const name = isNamed ? organization : text(await client.call(getGroup, { uid: organization }), "name");
+      const name = await findOrganizationName(client, organization);
       const repo = pathIn(name, target.repo);
       const request = {
         repo,

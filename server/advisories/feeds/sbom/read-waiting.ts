@@ -5,6 +5,7 @@ import { limits } from "#base/limits.ts";
 import type { Services } from "#kernel";
 import { claimSbom, completeSbom, findUnmatchedRoots, isSbomDue, postponeSbom, type WaitingSbom } from "#advisories/store";
 import { openTurnLoop } from "#db";
+import { updateFindings } from "../finding-facts.ts";
 import { matchImages, matchImagesOf } from "../match-images.ts";
 import { openReportQueue } from "../reports/pushed-reports.ts";
 import { type OpenDocument, openDocumentQueue } from "./document-queue.ts";
@@ -24,6 +25,8 @@ export interface SbomReadersOptions {
   readonly byHand: boolean;
   readonly read?: ReadSbomStream;
 }
+
+class Stopped extends Error {}
 
 export const openSbomReaders = ({ services, openDocument, byHand, read = openSbomReader() }: SbomReadersOptions): SbomReaders => {
   const { store, log } = services;
@@ -76,6 +79,10 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
       }
     }
     await match();
+    // The rest of an interrupted import, or the first time after an upgrade.
+    await updateFindings(services, () => (stopped ? Promise.reject(new Stopped()) : Promise.resolve())).catch((cause: unknown) => {
+      if (!(cause instanceof Stopped)) throw cause;
+    });
   };
 
   const loop = openTurnLoop({
