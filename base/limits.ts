@@ -558,6 +558,12 @@ export const limits = {
   matchedImages: 500,
   matchedRows: 5_000,
   matchedChanges: 50_000,
+  /** Findings whose severity and exploitation are updated in one transaction, and vulnerabilities looked for at once. */
+  updatedFindings: 2_000,
+  changedVulnerabilities: 1_000,
+  /** Interval of a check that waits for an image, and its longest wait. */
+  findingsWaitMs: 1_000,
+  findingsWaitMaxMs: 24 * 60 * 60 * 1000,
   /** Images named in an event of affected images; the rest is counted (requirement: 1,000 digests). */
   toldDigestsMax: 1000,
   /** Events of one authored advisory; each change reads all of them. */

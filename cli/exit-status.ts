@@ -24,7 +24,7 @@ export const exitStatus = {
 export const exitStatusText = `Exit status: 0 success (also an empty list), 1 another failure, 2 partial success, 3 declined, or no confirmation
 possible, 4 not signed in, 5 permission denied (can also mean absent), 6 not found, 7 already exists or conflict,
 8 invalid values, or an ambiguous name, 9 no response, or busy, 10 not supported by the server, 11 found what
---exit-code checks for, 64 wrong usage, 130 and 143 stopped by a signal.`;
+--exit-code or --fail-on checks for, 64 wrong usage, 130 and 143 stopped by a signal.`;
 
 const statusOfCode: Readonly<Partial<Record<Code, number>>> = {
   CANCELLED: exitStatus.interrupted,

@@ -5,7 +5,8 @@
 //   gantry admin migrate | quota | registry | end-of-life | names   require the data directory or the database
 //   gantry DOMAIN RESOURCES VERB                      the API, generated from the contract (cli/operations)
 //   gantry vulnerabilities coverage, an alias of its advisory-coverage list
-//   gantry iam pull-tokens, registry promote, registry images, events tail, audit verify, audit export: domain commands that are not API operations
+//   gantry iam pull-tokens, registry promote, registry images, findings check, events tail, audit verify, audit export:
+//     domain commands that are not API operations
 //
 // Only the called command is loaded; the list uses the summaries in this file.
 
@@ -69,6 +70,7 @@ const besideResources: Readonly<Record<string, () => Promise<readonly ((terminal
   iam: async () => [(await import("./commands/iam-pull-tokens.ts")).pullTokensCommand, (await import("./commands/iam-capabilities.ts")).capabilitiesCommand],
   registry: async () => [(await import("./commands/registry-promote.ts")).promoteCommand, (await import("./commands/registry-images.ts")).imagesCommand],
   vulnerabilities: async () => [(await import("./commands/vulnerability-coverage.ts")).coverageCommand],
+  findings: async () => [(await import("./commands/findings-check.ts")).checkCommand],
   events: async () => [(await import("./commands/events.ts")).tailCommand],
   audit: async () => [(await import("./commands/audit.ts")).verifyCommand, (await import("./commands/audit-export.ts")).auditExportCommand],
 };

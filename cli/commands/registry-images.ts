@@ -1,7 +1,6 @@
 // `gantry registry images`: compare the packages of two images, and print the SBOM of one.
 
 import type { Command } from "commander";
-import { isUid } from "#base/uid.ts";
 import { type JsonObject, objectList, text, texts } from "#base/json.ts";
 import { messageByName, methodByName } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
@@ -9,7 +8,7 @@ import type { Client } from "#contract-client";
 import { newCommand, newGroup } from "../command.ts";
 import { addServerOptions, findContext } from "../context.ts";
 import { wrongUsage } from "../exit-status.ts";
-import { pathIn, readImage } from "../image-name.ts";
+import { findOrganizationName, pathIn, readNamedImage } from "../named-image.ts";
 import { onOneLine, printableJson } from "../output/escape.ts";
 import { formatTable } from "../table.ts";
 import type { Terminal } from "../terminal.ts";
@@ -58,15 +57,13 @@ const openImages = async (terminal: Terminal, options: ServerOptions): Promise<I
   ]);
   const client = createClient({ server, token: credential.token });
   const names = openNames(client, openPaths(client));
-  const [repo, group] = ["chainguard.platform.registry.v2.Repo", "chainguard.platform.iam.v2.Group"].map(messageByName);
-  const getGroup = methodByName("chainguard.platform.iam.v2.GroupsService/GetGroup");
-  if (!repo || !group || !getGroup) throw new Error("the contract has no repos");
-  const isNamed = organization === undefined || !isUid(organization);
-  const name = isNamed ? organization : text(await client.call(getGroup, { uid: organization }), "name");
+  const repo = messageByName("chainguard.platform.registry.v2.Repo");
+  if (!repo) throw new Error("the contract has no repos");
+  const name = await findOrganizationName(client, organization);
   return {
     client,
     find: async (argument, given) => {
-      const image = readImage(given);
+      const image = readNamedImage(given);
       if (image.repo === "" || image.reference === "") throw wrongUsage(`${argument} must be REPO:TAG or REPO@DIGEST, not ${JSON.stringify(given)}`);
       return { repoUid: await names.resolve("", [repo], pathIn(name, image.repo)), reference: image.reference };
     },

@@ -1,13 +1,12 @@
 // `gantry registry promote`: copy an image to another repo, with what belongs to it.
 
 import type { Command } from "commander";
-import { isUid } from "#base/uid.ts";
 import { type JsonObject, text, texts } from "#base/json.ts";
 import { methodByName } from "#contract/catalog.ts";
 import { addServerOptions, findContext } from "../context.ts";
 import { newCommand } from "../command.ts";
 import { wrongUsage } from "../exit-status.ts";
-import { pathIn, readImage } from "../image-name.ts";
+import { findOrganizationName, pathIn, readNamedImage } from "../named-image.ts";
 import type { Terminal } from "../terminal.ts";
 
 interface Options {
@@ -53,7 +52,7 @@ A repo is a uid, or a path of names from the organization on. Below the organiza
     .option("--dry-run", "Check everything without changing anything")
     .option("--json", "Print the promotion as one line of JSON")
     .action(async (given: string, options: Options) => {
-      const [source, target] = [readImage(given), readImage(options.to ?? "")];
+      const [source, target] = [readNamedImage(given), readNamedImage(options.to ?? "")];
       if (source.repo === "" || source.reference === "") throw wrongUsage(`SOURCE must be REPO:TAG or REPO@DIGEST, not ${JSON.stringify(given)}`);
       if (target.repo === "" || target.reference.includes(":")) throw wrongUsage("--to must be REPO:TAG, for example acme/prod/app:1.0");
       const { server, organization, credential } = findContext(terminal, options);
@@ -61,9 +60,7 @@ A repo is a uid, or a path of names from the organization on. Below the organiza
       const method = methodByName("gantry.registry.v1.PromotionsService/PromoteImage");
       if (method === undefined) throw new Error("the contract has no PromoteImage");
       const client = createClient({ server, token: credential.token });
-      const getGroup = methodByName("chainguard.platform.iam.v2.GroupsService/GetGroup");
-      const isNamed = organization === undefined || getGroup === undefined || !isUid(organization);
-      const name = isNamed ? organization : text(await client.call(getGroup, { uid: organization }), "name");
+      const name = await findOrganizationName(client, organization);
       const repo = pathIn(name, target.repo);
       const request = {
         repo,

@@ -23,6 +23,7 @@ export const domainSummaries: Readonly<Record<string, string>> = {
   registry: "Repos, tags and image metadata",
   advisory: "Published advisories and their feeds",
   vulnerabilities: "Advisories, their history and coverage",
+  findings: "Findings in images: severity, exploitation and fix",
   libraries: "Library artifacts and requests for them",
   events: "Events, subscriptions and deliveries",
   audit: "The audit log: entries and verification",

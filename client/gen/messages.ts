@@ -2972,6 +2972,139 @@ export interface FindPullsResponse {
   skipped: number;
 }
 
+/** A vulnerability in a package of an image. */
+export interface Finding {
+  /** Its uid: that of the affected image (AffectedImage). */
+  uid: string;
+  /** Name of the image's repo. */
+  repo: string;
+  /** Uid of the repo; empty if the group has none of that name, as for images that were only imported. */
+  repoUid: string;
+  /** Tags that point at the image; of a resolved finding those that last did. */
+  tags: string[];
+  /** Digest that the tags point at; empty if the group has no such repo or tags. */
+  digest: string;
+  /** Architectures with the package in this version. */
+  architectures: string[];
+  /** Name of the package in the image. */
+  packageName: string;
+  /** Version of the package in the image. */
+  installedVersion: string;
+  /** The first later version that is fixed; empty if the advisory names none. */
+  fixedVersion: string;
+  /** Whether a fix is available. */
+  fixState: FindingFixState;
+  /** Public ID of the advisory. */
+  advisoryId: string;
+  /** Other IDs of the vulnerability, such as CVE and GHSA IDs. */
+  aliases: string[];
+  /** Uid of the advisory; its group may be one that the caller does not see. */
+  advisoryUid: string;
+  /** Severity: that of the package's distribution, or else that of another source, or else by CVSS. */
+  severity: FindingSeverity;
+  /** Severity as a number, by which `order_by=severity` sorts: 0 for unknown to 5 for critical. */
+  severityRank: number;
+  /** Origin of the severity; absent if it is unknown. */
+  severityOrigin: FindingSeverityOrigin;
+  /** CVSS vector with the highest base score, of version 3 if there is one; empty if none is known. */
+  cvssVector: string;
+  /** Base score of the vector; 0 if none is known. */
+  cvssScore: number;
+  /** EPSS score: probability of exploitation in the next 30 days; 0 if none is known. */
+  epssScore: number;
+  /** Share of vulnerabilities with this EPSS score or a lower one; absent if none is known. */
+  epssPercentile: number;
+  /** True: a catalog of known exploited vulnerabilities (KEV) lists it. */
+  exploited: boolean;
+  /** Day when the catalog added it: `2026-01-31`. */
+  exploitAddedDate: string;
+  /**
+   * Day by which the catalog requires a fix: `2026-01-31`. In this order, findings that are not exploited come
+   * first, and exploited ones without such a day last.
+   */
+  exploitDueDate: string;
+  /** True: clients report that the image is in use (InUseService). */
+  inUse: boolean;
+  /** Whether the image is affected, may be, or was. */
+  state: AffectedImageState;
+  /** The false positive that suppresses it; absent unless it is SUPPRESSED. */
+  suppression?: Suppression;
+  /** Since when the image is known to be affected, or was; set again if the image becomes affected again. */
+  startTime?: string;
+  /** When it was resolved; absent before. */
+  endTime?: string;
+  /** When this was first found. */
+  createTime: string;
+  /** When anything in this entry last changed. */
+  updateTime: string;
+  /** Packages in the image that no source covers, regardless of this advisory; empty for a resolved finding. */
+  unjudged: UnjudgedEcosystem[];
+}
+
+/**
+ * Whether a fix is available.
+ *
+ * - `FINDING_FIX_STATE_UNSPECIFIED`: Not given.
+ * - `FINDING_FIX_STATE_FIXABLE`: A later version is fixed.
+ * - `FINDING_FIX_STATE_NOT_FIXED`: The advisory names no fixed version.
+ * - `FINDING_FIX_STATE_WONT_FIX`: The advisory says that no fix is planned.
+ */
+export type FindingFixState =
+  | "FINDING_FIX_STATE_UNSPECIFIED"
+  | "FINDING_FIX_STATE_FIXABLE"
+  | "FINDING_FIX_STATE_NOT_FIXED"
+  | "FINDING_FIX_STATE_WONT_FIX";
+
+/**
+ * How severe a vulnerability is.
+ *
+ * - `FINDING_SEVERITY_UNSPECIFIED`: Not given.
+ * - `FINDING_SEVERITY_UNKNOWN`: No source states a severity.
+ * - `FINDING_SEVERITY_NEGLIGIBLE`: Negligible, as some distributions say.
+ * - `FINDING_SEVERITY_LOW`: Low; CVSS 0.1 to 3.9.
+ * - `FINDING_SEVERITY_MEDIUM`: Medium; CVSS 4.0 to 6.9.
+ * - `FINDING_SEVERITY_HIGH`: High; CVSS 7.0 to 8.9.
+ * - `FINDING_SEVERITY_CRITICAL`: Critical; CVSS 9.0 to 10.0.
+ */
+export type FindingSeverity =
+  | "FINDING_SEVERITY_UNSPECIFIED"
+  | "FINDING_SEVERITY_UNKNOWN"
+  | "FINDING_SEVERITY_NEGLIGIBLE"
+  | "FINDING_SEVERITY_LOW"
+  | "FINDING_SEVERITY_MEDIUM"
+  | "FINDING_SEVERITY_HIGH"
+  | "FINDING_SEVERITY_CRITICAL";
+
+/** Number of findings with one severity. */
+export interface FindingSeverityCount {
+  /** The severity. */
+  severity: FindingSeverity;
+  /** How many findings match, over every page. */
+  count: string;
+}
+
+/**
+ * Origin of a severity.
+ *
+ * - `FINDING_SEVERITY_ORIGIN_UNSPECIFIED`: None: the severity is unknown.
+ * - `FINDING_SEVERITY_ORIGIN_DISTRIBUTION`: A word of the package's distribution.
+ * - `FINDING_SEVERITY_ORIGIN_SOURCE`: A word of another source of the vulnerability.
+ * - `FINDING_SEVERITY_ORIGIN_CVSS`: The highest CVSS base score.
+ */
+export type FindingSeverityOrigin =
+  | "FINDING_SEVERITY_ORIGIN_UNSPECIFIED"
+  | "FINDING_SEVERITY_ORIGIN_DISTRIBUTION"
+  | "FINDING_SEVERITY_ORIGIN_SOURCE"
+  | "FINDING_SEVERITY_ORIGIN_CVSS";
+
+/** What a list says about all of its findings. */
+export interface FindingSummary {
+  /** How many results match with each severity, the worst first; on the first page only. */
+  severityCounts: FindingSeverityCount[];
+  /** The images that the request names. */
+  images: RequestedImage[];
+}
+
 /** The vulnerability will not be fixed. */
 export interface FixNotPlanned {
   /** Remark of the author. */
@@ -5020,6 +5153,68 @@ export interface ListFeedsResponse {
   skipped: number;
 }
 
+/** Which findings to list. All conditions apply together. */
+export interface ListFindingsRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /**
+   * Only findings of these images: `acme/team/web:latest` or `acme/team/web@sha256:…`, with the repo's path of
+   * names or its uid. The digest of one platform finds the image of all platforms.
+   */
+  images?: readonly string[] | undefined;
+  /** Only findings with one of these IDs, of the advisory or as an alias, such as `CVE-2021-44228`; exactly. */
+  advisoryIds?: readonly string[] | undefined;
+  /** Only findings in packages with one of these names, exactly. */
+  packages?: readonly string[] | undefined;
+  /** Only images with a tag that matches one of these patterns. `*` matches any characters: `prod-*`. */
+  tags?: readonly string[] | undefined;
+  /** Only this severity and higher ones. */
+  minSeverity?: FindingSeverity | undefined;
+  /** Only this EPSS score and higher ones. */
+  minEpssScore?: number | undefined;
+  /** True: only vulnerabilities that a catalog of known exploited vulnerabilities (KEV) lists. */
+  exploited?: boolean | undefined;
+  /** True: only findings with a fixed version. */
+  fixable?: boolean | undefined;
+  /** True: only images that clients report as in use. */
+  inUse?: boolean | undefined;
+  /** Only these states; by default all but RESOLVED and SUPPRESSED. */
+  states?: readonly AffectedImageState[] | undefined;
+  /** Only findings that were first found after this time. */
+  appearedSince?: string | undefined;
+  /** Only findings that were first found before this time. */
+  appearedBefore?: string | undefined;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`: `severity desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of findings. */
+export interface ListFindingsResponse {
+  /** The findings of this page. */
+  findings: Finding[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+  /** Numbers by severity, and the images that the request names. */
+  summary?: FindingSummary;
+  /**
+   * Packages that no source covers, in the images of the requested groups. An empty list means that nothing is
+   * vulnerable only if this statement says that everything was judged.
+   */
+  coverage?: CoverageStatement;
+}
+
 /** Which invites to list. */
 export interface ListGroupInvitesRequest {
   /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
@@ -7038,6 +7233,23 @@ export type RequestSource =
   | "REQUEST_SOURCE_UPSTREAM_FALLBACK"
   | "REQUEST_SOURCE_GARDENER_GITHUB"
   | "REQUEST_SOURCE_LEGACY";
+
+/**
+ * An image that the request names, with what is unknown about it. An image without findings is safe only if this
+ * is empty.
+ */
+export interface RequestedImage {
+  /** The image, as the request names it. */
+  image: string;
+  /** Uid of its repo. */
+  repoUid: string;
+  /** Digest that tags point at. */
+  digest: string;
+  /** True: its layers or SBOMs are still to be read, or its packages to be matched with advisories. */
+  pending: boolean;
+  /** Packages in the image that no source covers, or that were not read. */
+  unjudged: UnjudgedEcosystem[];
+}
 
 /** A library that submitted request groups ask for. */
 export interface RequestedLibrary {

@@ -97,6 +97,7 @@ import type {
   FindInUseResponse,
   FindPullsRequest,
   FindPullsResponse,
+  Finding,
   GenerateScimTokenRequest,
   GenerateScimTokenResponse,
   GetAccountAssociationRequest,
@@ -186,6 +187,8 @@ import type {
   ListExternalGroupRoleMappingsResponse,
   ListFeedsRequest,
   ListFeedsResponse,
+  ListFindingsRequest,
+  ListFindingsResponse,
   ListGroupInvitesRequest,
   ListGroupInvitesResponse,
   ListGroupSessionsRequest,
@@ -4141,6 +4144,31 @@ export class DeletionsApi {
   }
 }
 
+/** The operations of `gantry findings`. */
+export class FindingsApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * List the findings in images of the groups visible to the caller: one entry for each image, package, version and
+   * advisory. Resolved and suppressed findings are listed only if `states` names them. Resolved findings are kept
+   * for 400 days.
+   *
+   * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const finding of gantry.findings.list()) console.log(finding.uid);
+   * ```
+   */
+  list(request: ListFindingsRequest = {}, options?: ListOptions): List<Finding, ListFindingsResponse> {
+    return this.#client.list(operations.findingsList, request, options);
+  }
+}
+
 /** The operations of `gantry names`. */
 export class NamesApi {
   readonly #client: TypedClient;
@@ -4298,6 +4326,8 @@ export class ResourcesApi {
   readonly audit: AuditApi;
   /** The operations of `gantry deletions`. */
   readonly deletions: DeletionsApi;
+  /** The operations of `gantry findings`. */
+  readonly findings: FindingsApi;
   /** The operations of `gantry names`. */
   readonly names: NamesApi;
   /** The operations of `gantry sessions`. */
@@ -4315,6 +4345,7 @@ export class ResourcesApi {
     this.vulnerabilities = new VulnerabilitiesApi(client);
     this.audit = new AuditApi(client);
     this.deletions = new DeletionsApi(client);
+    this.findings = new FindingsApi(client);
     this.names = new NamesApi(client);
     this.sessions = new SessionsApi(client);
   }

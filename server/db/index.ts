@@ -55,7 +55,19 @@ export { type Param, type Read, type Row, type Rows, type StatementCost, type St
 export { readHosts } from "./hosts.ts";
 export { deleteExpiredKey, findFirstAnswer, type IdempotencyKey, idempotencyKeysRetention, insertKey, updateFirstAnswer } from "./idempotency-keys.ts";
 export { addParameter, orderValue, pageClause, type PageTerms } from "./library-pages.ts";
-export { type Branch, type Condition, countRows, isLarge, listRows, needsSize, type Page, pageStatement, type Selection, wholeTable } from "./list.ts";
+export {
+  type Branch,
+  type Condition,
+  countRows,
+  countRowsBy,
+  isLarge,
+  listRows,
+  needsSize,
+  type Page,
+  pageStatement,
+  type Selection,
+  wholeTable,
+} from "./list.ts";
 export { isBackupRunning, limitPiece, lockExclusive, lockOrder, tryLockOrder } from "./lock.ts";
 export { openLooks, openTurnLoop } from "./looks.ts";
 export {

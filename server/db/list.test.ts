@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { silent } from "#base/log.ts";
-import { type Branch, type Condition, countRows, listRows, needsSize, type Selection, wholeTable } from "./list.ts";
+import { type Branch, type Condition, countRows, countRowsBy, listRows, needsSize, type Selection, wholeTable } from "./list.ts";
 import { openStore } from "./open.ts";
 import type { Store } from "./handle.ts";
 import { asOwner, freshDatabase } from "../../test/database.ts";
@@ -79,6 +79,8 @@ const containing: Condition = { column: "name", comparison: "contains", value: "
 const unknown: Condition = { ...containing, indexed: false };
 const absent: Condition = { column: "kind", comparison: "null", value: null };
 const later: Condition = { column: "create_time", comparison: "after", value: "2026-01-01 00:06:00+00" };
+const earlier: Condition = { column: "create_time", comparison: "before", value: "2026-01-01 00:06:00+00" };
+const matching: Condition = { column: "resource_limits", comparison: "matches", value: ["%3", "na%1", "none"] };
 
 const filters: Readonly<Record<string, readonly Condition[]>> = {
   none: [],
@@ -107,6 +109,11 @@ const filters: Readonly<Record<string, readonly Condition[]>> = {
   "part of a name without an index, later": [unknown, later],
   "part of a name without an index, roots": [unknown, equal("depth", 0)],
   "many names": [anyIndexed("name", ["name 1", "name 4", "name 2", ...Array.from({ length: 30 }, (_, n) => `nobody ${n}`)])],
+  earlier: [earlier],
+  "earlier and later, by name": [earlier, { ...later, value: "2026-01-01 00:02:00+00" }, equal("name", "name 4", true)],
+  "earlier, by parent": [earlier, equal("parent", team)],
+  matches: [matching],
+  "matches, later": [matching, later],
   has: [{ column: "resource_limits", comparison: "has", value: ["x", "name 3"], indexed: true }],
 };
 
@@ -126,6 +133,10 @@ const holds = (group: GroupRow, { column, comparison, value }: Condition): boole
       return Array.isArray(value) && value.includes(field);
     case "after":
       return field > String(value);
+    case "before":
+      return field < String(value);
+    case "matches":
+      return Array.isArray(value) && value.some((pattern) => new RegExp(`^${pattern.replaceAll("%", ".*")}$`).test(group.name));
     case "false":
     case "set":
       return false;
@@ -188,6 +199,11 @@ for (const [scope, branches] of Object.entries(scopes)) {
           );
         }
         assert.equal(await countRows(store.read, table, selection), all.length);
+        const byStatus = Map.groupBy(
+          groups.filter(({ uid }) => all.includes(uid)),
+          ({ status }) => status,
+        );
+        assert.deepEqual(await countRowsBy(store.read, table, selection, "status"), new Map([...byStatus].map(([status, { length }]) => [status, length])));
       }
     });
   }

@@ -38,8 +38,8 @@ export interface Branch {
 export interface Condition {
   /** A column, "parent" (the uid without its last segment), or "depth" (segments after the root). */
   readonly column: string;
-  /** "has": a jsonb list contains one of the texts; "contains": LIKE. */
-  readonly comparison: "equal" | "any" | "after" | "false" | "null" | "set" | "has" | "contains";
+  /** "has": a jsonb list contains one of the texts; "contains": LIKE; "matches": an entry of a jsonb list matches one of the LIKE patterns. */
+  readonly comparison: "equal" | "any" | "after" | "before" | "false" | "null" | "set" | "has" | "contains" | "matches";
   readonly value: Param;
   /** "equal", "any": indexed within each root, as "after" requires. "has", "contains": a GIN index serves this value. */
   readonly indexed?: boolean;
@@ -252,6 +252,10 @@ const comparisonOf = (parameters: Parameters, condition: Condition): string => {
       return `${name} = any(${parameters.add(value)})`;
     case "after":
       return `${name} > ${parameters.add(value)}`;
+    case "before":
+      return `${name} < ${parameters.add(value)}`;
+    case "matches":
+      return `exists (select from jsonb_array_elements_text(${name}) as entry(value) where entry.value like any(${parameters.add(value)}::text[]))`;
     case "false":
       return `not ${name}`;
     case "null":
@@ -312,6 +316,7 @@ const isOfPartialIndex = ({ comparison }: Condition): boolean => ["null", "set",
 
 /** Whether the planner may use an index for a condition outside the path. */
 const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Condition, readsAll: boolean): boolean => {
+  if (condition.comparison === "before" || condition.comparison === "matches") return false;
   if (condition.comparison === "contains" && (condition.indexed !== true || !readsAll)) return false;
   if (isOfPartialIndex(condition) || (condition.column === "depth" && !isInRoot(condition))) return true;
   switch (path.by) {
@@ -725,6 +730,22 @@ export const isLarge = async (rows: Read, table: Table, selection: Selection): P
   findCondition(selection, "after") !== undefined &&
   !coversWholeRoots(selection) &&
   (await countRows(rows, table, { ...selection, conditions: [], countMax: limits.sortRowsMax + 1 })) > limits.sortRowsMax;
+
+/** Returns the number of rows for each value of a column; values without rows are absent. */
+export const countRowsBy = async (rows: Read, table: Table, requested: Selection, column: string): Promise<ReadonlyMap<string, number>> => {
+  const selection = { ...restrictToChildren(requested), after: undefined };
+  if (selection.branches.length === 0) return new Map();
+  const parameters = new Parameters();
+  const path = mostSelectivePath(selection) ?? uidPath;
+  const source = sourceOf(parameters, selection, path);
+  const ranges = path.by === "values" ? valueRanges(parameters, selection, path, source) : undefined;
+  const each = ranges?.each ?? source.branches;
+  const terms = ranges?.terms ?? pathTerms(parameters, selection, path, source, true);
+  const counted = `select ${column} as value, count(*) as rows from ${table.name}${whereClause(terms)} group by 1`;
+  const from = each ? `${each} cross join lateral (${counted}) as each` : `(${counted}) as each`;
+  const found = await rows.query(`select each.value, sum(each.rows)::bigint from ${from} group by 1`, parameters.values, wideCount);
+  return new Map(found.map(([value, count]) => [value ?? "", Number(count)]));
+};
 
 export const countRows = async (rows: Read, table: Table, requested: Selection): Promise<number> => {
   const selection = restrictToChildren(requested);

@@ -25,6 +25,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   aws_requests: rowsComeAndGo,
   blob_places: rowsComeAndChange,
   blob_removals: rowsComeAndGo,
+  changed_vulnerabilities: rowsComeAndGo,
   changes_to_match: rowsComeAndGo,
   csaf_documents: rowsComeAndChange,
   deleted_rows: rowsComeAndGo,

@@ -116,6 +116,11 @@ const grownAffectedImage = async (world: World, place: string): Promise<JsonObje
   return firstRow(await world.ok("gantry.images.v1.AffectedImagesService/ListAffectedImages", { packages: [name] }), "affectedImages");
 };
 
+const grownFinding = async (world: World, place: string): Promise<JsonObject> => {
+  const { packageName } = await grownAffectedImage(world, place);
+  return firstRow(await world.ok("gantry.findings.v1.FindingsService/ListFindings", { packages: [String(packageName)] }), "findings");
+};
+
 /** Creates the coverage of an ecosystem by a package of an image. */
 const grownCoverage = async (world: World, place: string): Promise<JsonObject> => {
   const type = `grown${++made}`;
@@ -239,6 +244,7 @@ export const grown: Readonly<Record<string, (world: World, place: string) => Pro
   "gantry.audit.v1.AuditEntry": grownEntry,
   "gantry.deletions.v1.Deletion": grownDeletion,
   "gantry.feeds.v1.Feed": grownFeed,
+  "gantry.findings.v1.Finding": grownFinding,
   "gantry.images.v1.AffectedImage": grownAffectedImage,
   "gantry.images.v1.ImageContents": grownContents,
   "gantry.images.v1.ImageSbom": grownSbom,

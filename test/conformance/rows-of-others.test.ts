@@ -47,6 +47,7 @@ const nobodys: Readonly<Record<string, string>> = {
   blob_removals: "of no row at all",
   blob_writes: "of requests that are under way",
   blobs: "of each repo that has the content",
+  changed_vulnerabilities: "an import's, until the findings are updated",
   csaf_documents: "an import's",
   device_codes: "of whoever stands at a terminal",
   document_records: "an import's",

@@ -100,6 +100,7 @@ const domainNames = [
   "registry",
   "advisory",
   "vulnerabilities",
+  "findings",
   "libraries",
   "events",
   "audit",

@@ -61,6 +61,7 @@ import type { FeedKind } from "./formats/format.ts";
 import { recordImport } from "./import-event.ts";
 import { isLicenseName } from "./licenses.ts";
 import { readKeyFile } from "./key-file.ts";
+import { updateFindings } from "./finding-facts.ts";
 import { matchImages } from "./match-images.ts";
 import { readStoredDocument } from "./document.ts";
 import { readFiles, type Reading, type ReadPart, type Refusal } from "./read-files.ts";
@@ -709,5 +710,6 @@ export const importFeed = async (services: Services, options: FeedImport): Promi
     const telling = { operation: options.operation ?? `gantry import ${options.kind}`, requestId: run.requestId };
     await matchImages(services, telling, { goOn: () => requireGoingOn(options) });
   }
+  if (options.kind === "vulnerabilities") await updateFindings(services, () => requireGoingOn(options));
   return summary;
 };

@@ -26,6 +26,8 @@ export interface PackageVerdict {
   readonly state: "affected" | "under investigation";
   /** The next fixed version; "" if unknown. */
   readonly fixedVersion: string;
+  /** The advisory says that no fix is planned. */
+  readonly wontFix?: boolean;
   /** By architecture ("amd64"). If absent, the verdict applies to all. */
   readonly isFor?: (architecture: string) => boolean;
 }
@@ -137,6 +139,6 @@ export const judgeByEvents = (approved: readonly JsonObject[], version: string, 
   const last = approved.flatMap((event) => decisions.filter((decision) => event[decision] !== undefined)).at(-1);
   if (last === "falsePositiveDetermination") return undefined;
   const fixedVersion = nextFix(order, version, [...fixes, ...patched]);
-  if (fixes.length > 0 || last !== undefined) return { state: "affected", fixedVersion };
+  if (fixes.length > 0 || last !== undefined) return { state: "affected", fixedVersion, ...(last === "fixNotPlanned" ? { wontFix: true } : {}) };
   return approved.some((event) => event.detection !== undefined) ? { state: "under investigation", fixedVersion } : undefined;
 };

@@ -49,6 +49,7 @@ import type { Write } from "#db";
 import { writeOwnReports } from "./reports/own-reports.ts";
 import { architectureOf } from "./judge-statements.ts";
 import { judgesOf } from "./judge-advisory.ts";
+import { openFindingFacts } from "./finding-facts.ts";
 import { boundedEcosystems, ecosystemKey, imageEcosystemOf } from "./coverage.ts";
 import { type InstalledPackage, installedPackageOf, isOfDistribution, type PackageVerdict } from "./judge-package.ts";
 
@@ -276,6 +277,7 @@ const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<stri
         aliases: advisory.aliases,
         advisoryUid: advisory.uid,
         state: suppressor ? "AFFECTED_IMAGE_STATE_SUPPRESSED" : state,
+        wontFix: verdict.wontFix ?? false,
         suppression: suppressor ? JSON.stringify(suppressionMessage(suppressor)) : "",
       });
     }
@@ -345,6 +347,7 @@ const matchHeld = async (
   newly: Newly,
 ): Promise<void> => {
   const affecting = await findAffecting(rows, root, held);
+  const readFacts = openFindingFacts(rows, root);
   const affectedLabels = [...held].flatMap(([label, { versions }]) =>
     [...versions].some(([version, owners]) => [...owners].some((owner) => affecting.has(versionKey(owner, label, version)))) ? [label] : [],
   );
@@ -353,7 +356,7 @@ const matchHeld = async (
     const drafts = draftsOf(packagesOf(images, affecting), affecting);
     newly.add(drafts.filter(({ uid, suppression }) => before.get(uid)?.isSuppressed !== (suppression !== "")));
     for (const { uid } of drafts) before.delete(uid);
-    for (const some of slicesOf(drafts)) await writeAffectedImages(rows, some, nowMs);
+    for (const some of slicesOf(drafts)) await writeAffectedImages(rows, some, await readFacts(some), nowMs);
   }
   for (const some of slicesOf([...before.keys()])) await endAffectedImages(rows, some, nowMs);
 };

@@ -46,6 +46,7 @@ import type { Write } from "#db";
 import { readStoredDocument } from "./document.ts";
 import type { FeedKind } from "./formats/format.ts";
 import { recordImport } from "./import-event.ts";
+import { updateFindings } from "./finding-facts.ts";
 import { matchImages } from "./match-images.ts";
 import type { ExploitPredictionRecord, KnownExploitRecord } from "./record.ts";
 import { sourceKeyOf, sourceLabel } from "./source.ts";
@@ -269,5 +270,6 @@ export const undoImport = async (services: Services, options: UndoImport): Promi
   const all = addCounts({ ...noCounts, ...changes.group }, { ...noCounts, ...changes.everybody });
   if (changeCount(all) > 0) await store.write((rows) => refreshRecordStatistics(rows, "all"));
   if (feed.kind === "advisories") await matchImages(services, { operation, requestId });
+  if (feed.kind === "vulnerabilities") await updateFindings(services);
   return { kind: feed.kind, source: label, new: all.new, changed: all.changed, withdrawn: all.withdrawn };
 };

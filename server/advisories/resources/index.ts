@@ -7,6 +7,7 @@ import { authoredAdvisoryEvent } from "./authored-advisory-event.ts";
 import { authoredAdvisory } from "./authored-advisory.ts";
 import { feedFiles } from "./feed-files.ts";
 import { feed } from "./feed.ts";
+import { finding } from "./finding.ts";
 import { imageContents } from "./image-contents.ts";
 import { imageReport } from "./image-report.ts";
 import { imageSbom } from "./image-sbom.ts";
@@ -22,6 +23,7 @@ export const advisoriesResources = [
   authoredAdvisory,
   feedFiles,
   feed,
+  finding,
   imageContents,
   imageReport,
   imageSbom,

@@ -4,6 +4,7 @@
 import { hash } from "node:crypto";
 import { columns, expression, flag, number, periodRetention, type Read, type Retention, type RowOf, text, textList, type Write } from "#db";
 import { columnOf, stepRows } from "./feed-rows.ts";
+import type { FindingFacts } from "./finding-facts.ts";
 import { knownContentsText } from "./image-contents.ts";
 import { imagesText, packageVersionsText } from "./image-packages.ts";
 
@@ -139,7 +140,21 @@ export interface AffectedImageDraft extends ImageRepo {
   readonly state: "AFFECTED_IMAGE_STATE_AFFECTED" | "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION" | "AFFECTED_IMAGE_STATE_SUPPRESSED";
   /** JSON; empty if none. */
   readonly suppression: string;
+  /** The advisory says that no fix is planned. */
+  readonly wontFix: boolean;
 }
+
+/** The facts' columns, as in writeAffectedImages. */
+const factColumns = (facts: readonly FindingFacts[]): string[][] => [
+  columnOf(facts, ({ severity }) => severity),
+  columnOf(facts, ({ severityRank }) => String(severityRank)),
+  columnOf(facts, ({ severityOrigin }) => severityOrigin),
+  columnOf(facts, ({ cvssVector }) => cvssVector),
+  columnOf(facts, ({ cvssScore }) => String(cvssScore)),
+  columnOf(facts, ({ epssScore }) => String(epssScore)),
+  columnOf(facts, ({ exploitAddedDate }) => exploitAddedDate),
+  columnOf(facts, ({ exploitDueDate }) => exploitDueDate),
+];
 
 /** Derives the uid from group, image, package, version and advisory. `image` is its digest, or its package list's digest if untagged. */
 export const affectedImageUid = (owner: string, repo: string, image: string, name: string, version: string, advisoryUid: string): string => {
@@ -215,30 +230,39 @@ export const findAffectedRepos = async (rows: Read, root: string): Promise<Map<s
   }
 };
 
-/** Skips unchanged rows. */
-export const writeAffectedImages = async (rows: Write, drafts: readonly AffectedImageDraft[], nowMs: number): Promise<void> => {
+/** Skips unchanged rows. `facts` are those of the drafts. */
+export const writeAffectedImages = async (rows: Write, drafts: readonly AffectedImageDraft[], facts: readonly FindingFacts[], nowMs: number): Promise<void> => {
   await rows.query(
     `insert into affected_images as held (uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version, fixed_version,
-       advisory_id, aliases, advisory_ids, advisory_uid, state, suppression, start_time, create_time, update_time)
+       advisory_id, aliases, advisory_ids, advisory_uid, state, suppression, wont_fix, severity, severity_rank, severity_origin, cvss_vector,
+       cvss_score, epss_score, exploit_added_date, exploit_due_date, start_time, create_time, update_time)
      select uid, repo, repo_uid, tags::jsonb, digest, architectures::jsonb, package_name, installed_version, fixed_version, advisory_id,
        aliases::jsonb, jsonb_build_array(advisory_id) || aliases::jsonb, advisory_uid, state, nullif(suppression, '')::jsonb,
-       $14::timestamptz, $14::timestamptz, $14::timestamptz
+       wont_fix = 'true', severity, severity_rank::integer, nullif(severity_origin, ''), cvss_vector, cvss_score::double precision,
+       epss_score::double precision, exploit_added_date, exploit_due_date, $14::timestamptz, $14::timestamptz, $14::timestamptz
      from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
-       $11::text[], $12::text[], $13::text[], $15::text[]) as given(uid, repo, repo_uid, tags, digest, architectures, package_name,
-       installed_version, fixed_version, advisory_id, aliases, advisory_uid, state, suppression)
+       $11::text[], $12::text[], $13::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[],
+       $22::text[], $23::text[], $24::text[]) as given(uid, repo, repo_uid, tags, digest, architectures, package_name,
+       installed_version, fixed_version, advisory_id, aliases, advisory_uid, state, suppression, wont_fix, severity, severity_rank,
+       severity_origin, cvss_vector, cvss_score, epss_score, exploit_added_date, exploit_due_date)
      on conflict (uid) do update set repo_uid = excluded.repo_uid, tags = excluded.tags, digest = excluded.digest,
        architectures = excluded.architectures, fixed_version = excluded.fixed_version, advisory_id = excluded.advisory_id,
        aliases = excluded.aliases, advisory_ids = excluded.advisory_ids, state = excluded.state,
-       suppression = excluded.suppression, end_time = null,
+       suppression = excluded.suppression, wont_fix = excluded.wont_fix, severity = excluded.severity, severity_rank = excluded.severity_rank,
+       severity_origin = excluded.severity_origin, cvss_vector = excluded.cvss_vector, cvss_score = excluded.cvss_score,
+       epss_score = excluded.epss_score, exploit_added_date = excluded.exploit_added_date, exploit_due_date = excluded.exploit_due_date,
+       end_time = null,
        start_time = case when held.end_time is null then held.start_time else excluded.start_time end,
        update_time = greatest(excluded.update_time, held.update_time + interval '1 ms'),
        left_tags = (held.left_tags || case when held.end_time is not null then '{}' else (
          select coalesce(jsonb_object_agg(name, $14), '{}') from jsonb_array_elements_text(held.tags) as name
          where not excluded.tags ? name) end)
      where (held.repo_uid, held.tags, held.digest, held.architectures, held.fixed_version, held.advisory_id, held.aliases,
-         held.state, held.suppression, held.end_time)
+         held.state, held.suppression, held.end_time, held.wont_fix, held.severity, held.severity_origin, held.cvss_vector, held.epss_score,
+         held.exploit_added_date, held.exploit_due_date)
        is distinct from (excluded.repo_uid, excluded.tags, excluded.digest, excluded.architectures, excluded.fixed_version, excluded.advisory_id,
-         excluded.aliases, excluded.state, excluded.suppression, null)`,
+         excluded.aliases, excluded.state, excluded.suppression, null, excluded.wont_fix, excluded.severity, excluded.severity_origin,
+         excluded.cvss_vector, excluded.epss_score, excluded.exploit_added_date, excluded.exploit_due_date)`,
     [
       columnOf(drafts, ({ uid }) => uid),
       columnOf(drafts, ({ repo }) => repo),
@@ -255,7 +279,65 @@ export const writeAffectedImages = async (rows: Write, drafts: readonly Affected
       columnOf(drafts, ({ state }) => state),
       new Date(nowMs).toISOString(),
       columnOf(drafts, ({ suppression }) => suppression),
+      columnOf(drafts, ({ wontFix }) => String(wontFix)),
+      ...factColumns(facts),
     ],
+  );
+};
+
+/** An open row with its facts. */
+export type AffectedFacts = RowOf<typeof affectedFacts>;
+
+const affectedFacts = columns({
+  uid: text,
+  owner: expression("left(uid, -17)", text),
+  repo: text,
+  packageName: text,
+  advisoryId: text,
+  aliases: textList,
+  severity: text,
+  severityRank: number,
+  severityOrigin: text,
+  cvssVector: text,
+  cvssScore: number,
+  epssScore: number,
+  exploitAddedDate: text,
+  exploitDueDate: text,
+});
+
+/** Returns the open rows of advisories with one of these IDs, by uid. */
+export const findAffectedFacts = (rows: Read, root: string, ids: readonly string[], after: string, limit: number): Promise<AffectedFacts[]> =>
+  affectedFacts.find(
+    rows,
+    `select ${affectedFacts.list} from affected_images
+     where advisory_ids ?| $2::text[] and left(uid, 40) = $1 and uid > $3 and end_time is null order by uid limit $4`,
+    [root, ids, after, limit],
+  );
+
+/** Returns the organizations with open rows of advisories with one of these IDs. */
+export const findRootsWithAdvisories = async (rows: Read, ids: readonly string[]): Promise<string[]> => {
+  const found = await imageRoot.find(
+    rows,
+    `select distinct ${imageRoot.list} from (select left(uid, 40) as root from affected_images where advisory_ids ?| $1::text[] and end_time is null) as found
+     order by root`,
+    [ids],
+  );
+  return found.map(({ root }) => root);
+};
+
+/** EPSS scores alone, which change daily, do not change `update_time`. */
+export const writeAffectedFacts = async (rows: Write, changed: readonly (FindingFacts & { readonly uid: string })[], nowMs: number): Promise<void> => {
+  await rows.query(
+    `update affected_images as held set severity = given.severity, severity_rank = given.severity_rank::integer,
+       severity_origin = nullif(given.severity_origin, ''), cvss_vector = given.cvss_vector, cvss_score = given.cvss_score::double precision,
+       epss_score = given.epss_score::double precision, exploit_added_date = given.exploit_added_date, exploit_due_date = given.exploit_due_date,
+       update_time = case when (held.severity, held.severity_origin, held.cvss_vector, held.exploit_added_date, held.exploit_due_date)
+         is distinct from (given.severity, nullif(given.severity_origin, ''), given.cvss_vector, given.exploit_added_date, given.exploit_due_date)
+         then greatest($2::timestamptz, held.update_time + interval '1 ms') else held.update_time end
+     from unnest($1::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[]) as given(uid, severity,
+       severity_rank, severity_origin, cvss_vector, cvss_score, epss_score, exploit_added_date, exploit_due_date)
+     where held.uid = given.uid`,
+    [columnOf(changed, ({ uid }) => uid), new Date(nowMs).toISOString(), ...factColumns(changed)],
   );
 };
 
@@ -308,6 +390,8 @@ const affectedPackage = columns({
   fixedVersion: expression("affected.fixed_version", text),
   advisoryId: expression("affected.advisory_id", text),
   aliases: expression("affected.aliases", textList),
+  /** Without its prefix. */
+  severity: expression("replace(affected.severity, 'FINDING_SEVERITY_', '')", text),
 });
 
 /** Excludes suppressed matches. */

@@ -89,6 +89,7 @@ export {
   writeHeldBack,
   writeStaleAfter,
 } from "./feeds.ts";
+export * from "./finding-facts.ts";
 export * from "./image-coverage.ts";
 export {
   findImagePackages,
@@ -102,6 +103,7 @@ export {
 export * from "./image-contents.ts";
 export * from "./image-sboms.ts";
 export * from "./package-origins.ts";
+export { findPendingImages, type ImageInRepo } from "./pending-images.ts";
 export { openReader, placesAt, publicReader, type Reader, type Visibility } from "./visibility.ts";
 export * from "./pushed-reports.ts";
 export * from "./record-successors.ts";
@@ -117,6 +119,7 @@ export {
   findAssertedVulnerabilities,
   findVulnerabilities,
   refreshVulnerabilityStatistics,
+  type SeverityRow,
   type VulnerabilityFilter,
   type VulnerabilityRow,
   withdrawUnassertedVulnerabilities,

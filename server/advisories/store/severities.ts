@@ -12,16 +12,21 @@ const severityList = (severities: string): JsonObject[] => {
   return Array.isArray(list) ? list.filter(isObject) : [];
 };
 
-/** Returns the distinct severities of these IDs and their aliases. */
-export const severitiesOf = (known: KnownSeverities, root: string, numbers: readonly string[]): JsonObject[] => {
+/** Returns the records of these IDs and their aliases, each once. */
+export const severityRowsOf = (known: KnownSeverities, root: string, numbers: readonly string[]): SeverityRow[] => {
   const isVisible = ({ owner }: SeverityRow): boolean => owner === "" || rootOf(owner) === root;
   const byNumber = numbers.flatMap((number) => known.get(number) ?? []).filter(isVisible);
   const byAlias = byNumber
     .flatMap(({ aliases }) => aliases)
     .flatMap((number) => known.get(number) ?? [])
     .filter(isVisible);
+  return [...new Set([...byNumber, ...byAlias])];
+};
+
+/** Returns the distinct severities of these IDs and their aliases. */
+export const severitiesOf = (known: KnownSeverities, root: string, numbers: readonly string[]): JsonObject[] => {
   const found = new Map<string, JsonObject>();
-  for (const { severities } of [...byNumber, ...byAlias]) {
+  for (const { severities } of severityRowsOf(known, root, numbers)) {
     for (const { type, score } of severityList(severities)) {
       if (typeof type !== "string" || typeof score !== "string") continue;
       const key = `${type} ${score}`;

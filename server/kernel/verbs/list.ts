@@ -49,11 +49,14 @@ const cursorValue = (resource: BoundResource, row: Row, offset: number, column: 
   return resource.shape.fields[index]?.kind === "timestamp" ? timestampOf(value) : value;
 };
 
+/** Counts the rows of a first page, if the resource's own list needs more than their number. */
+export type CountListed = (rows: Read, selection: Selection) => Promise<number>;
+
 export const list =
-  (resource: BoundResource) =>
+  (resource: BoundResource, count?: CountListed) =>
   async (context: ReadContext): Promise<Outcome> => {
     let asOfMs: number | undefined;
-    const outcome = await answerPage(context, (page) => readPage(resource, context, page, (ms) => (asOfMs = ms)));
+    const outcome = await answerPage(context, (page) => readPage(resource, context, page, (ms) => (asOfMs = ms), count));
     return asOfMs === undefined ? outcome : { ...outcome, headers: { ...outcome.headers, "gantry-as-of": timestamp(asOfMs) } };
   };
 
@@ -95,8 +98,12 @@ interface Found {
   readonly total: number;
 }
 
-const readRows = async (resource: BoundResource, method: ReadContext["method"], rows: Read, asked: Selection): Promise<Found> => {
+const readRows = async (resource: BoundResource, method: ReadContext["method"], rows: Read, asked: Selection, count?: CountListed): Promise<Found> => {
   const { table } = resource.shape;
+  if (count && asked.count) {
+    const total = await count(rows, asked);
+    return readRows(resource, method, rows, { ...asked, count: false, size: total });
+  }
   // A list that stops counting is a log.
   const selection = method.totalMax === undefined ? asked : { ...asked, large: await isLarge(rows, table, asked) };
   const key = needsSize(selection) ? sizeKey(table.name, selection) : undefined;
@@ -112,9 +119,15 @@ const readRows = async (resource: BoundResource, method: ReadContext["method"], 
 };
 
 /** Reads from the replica; undefined if it is unavailable, canceled the query for replay, or lacks a change of the caller's rights. */
-const readCopy = async (resource: BoundResource, method: ReadContext["method"], copy: CurrentCopy, asked: Selection): Promise<Found | undefined> => {
+const readCopy = async (
+  resource: BoundResource,
+  method: ReadContext["method"],
+  copy: CurrentCopy,
+  asked: Selection,
+  count?: CountListed,
+): Promise<Found | undefined> => {
   try {
-    return await readRows(resource, method, copy.rows, asked);
+    return await readRows(resource, method, copy.rows, asked, count);
   } catch (thrown) {
     if (thrown instanceof StaleAccess) return undefined;
     if (!(thrown instanceof Fault) || !["UNAVAILABLE", "ABORTED"].includes(thrown.code)) throw thrown;
@@ -128,6 +141,7 @@ const readPage = async (
   context: ReadContext,
   { order, after, skip, limit, total: knownTotal }: PageRequest,
   isAsOf: (ms: number) => void,
+  count?: CountListed,
 ): Promise<Page> => {
   const { request, method, rows } = context;
   const alsoVisible = (await resource.alsoVisible?.({ ...context, only: undefined })) ?? [];
@@ -146,9 +160,9 @@ const readPage = async (
   };
   // Only the first page, which counts: later pages need every row that the first page has shown.
   const copy = after === undefined ? await findCurrentCopy(rows, context.rights.accessVersion, rootsOf(asked)) : undefined;
-  const copied = copy && (await readCopy(resource, method, copy, asked));
+  const copied = copy && (await readCopy(resource, method, copy, asked, count));
   if (copy && copied) isAsOf(copy.asOfMs);
-  const page = copied ?? (await readRows(resource, method, rows, asked));
+  const page = copied ?? (await readRows(resource, method, rows, asked, count));
 
   const shown = page.rows.slice(0, limit - 1);
   const last = page.rows.length >= limit ? shown.at(-1) : undefined;

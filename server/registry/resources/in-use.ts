@@ -1,6 +1,7 @@
 // Images in use, as clients report them. Retention rules keep their tags.
 
 import { invalid, missing, quotaExceeded } from "#base/fault.ts";
+import { readImageName } from "#base/image-name.ts";
 import { text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { pageOf } from "#base/page.ts";
@@ -10,19 +11,6 @@ import { answerPage, type Outcome, type ReadContext, resource, type WriteContext
 import { countImagesInUse, findImagesInUse, findRepoByName, type ReportedImage, writeImagesInUse } from "#registry/store";
 import { lockRow } from "#db";
 import { isGroupOrRepo } from "./rules/group-or-repo.ts";
-
-interface ImageName {
-  readonly path: string;
-  readonly digest: string;
-  readonly tag: string;
-}
-
-/** Parses "organization/group/repo:tag@sha256:…" with the repo's path or uid, with or without the host; undefined without tag and digest. */
-const readImageName = (image: string, host: string): ImageName | undefined => {
-  const name = image.startsWith(`${host}/`) ? image.slice(host.length + 1) : image;
-  const [, path = "", tag = "", digest = ""] = /^([^:@]+)(?::([a-zA-Z0-9_][a-zA-Z0-9._-]{0,127}))?(?:@(sha256:[0-9a-f]{64}))?$/.exec(name) ?? [];
-  return tag === "" && digest === "" ? undefined : { path, tag, digest };
-};
 
 const expiryOf = ({ request, nowMs }: WriteContext): number => {
   const given = text(request, "expireTime");

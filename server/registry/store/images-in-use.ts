@@ -59,6 +59,66 @@ export const findImagesInUse = async (
   return { images, total: counted };
 };
 
+/** An image as tags point at it: for an image of one platform, the index that lists it. */
+export interface DigestInRepo {
+  readonly repoUid: string;
+  readonly digest: string;
+}
+
+const digestInRepo = columns<DigestInRepo>({ repoUid: text, digest: text });
+
+/** `named` has repo_uid, digest and tag, either of them can be "". A name with a digest ignores its tag. */
+const digestsText = (named: string): string => `
+  select repo_uid, digest from ${named} where digest <> ''
+  union
+  select named.repo_uid, tags.digest from ${named} as named
+  join tags on left(tags.uid, -17) = named.repo_uid and tags.name collate "POSIX" = named.tag where named.digest = '' and tags.digest <> ''
+  union
+  select named.repo_uid, listed.sha256 from ${named} as named
+  join repo_manifests as image on image.repo_uid = named.repo_uid and image.sha256 = named.digest
+  join manifest_children as listed on listed.repo_uid = named.repo_uid and listed.child in (image.sha256, image.sha512)`;
+
+/** `low` is inclusive, `high` exclusive. */
+export interface RepoRange {
+  readonly low: string;
+  readonly high: string;
+}
+
+/** Returns the images in use in these ranges of repos. */
+export const findDigestsInUse = (rows: Read, ranges: readonly RepoRange[], nowMs: number): Promise<DigestInRepo[]> =>
+  digestInRepo.find(
+    rows,
+    `with reported as materialized (
+       select distinct reported.* from unnest($1::text[], $2::text[]) as given(low, high)
+       cross join lateral (
+         select repo_uid, digest, tag from images_in_use
+         where repo_uid >= given.low and repo_uid < given.high and images_in_use.expire_time > $3 offset 0) as reported
+     ) select ${digestInRepo.list} from (${digestsText("reported")}) as found`,
+    [ranges.map(({ low }) => low), ranges.map(({ high }) => high), timestamp(nowMs)],
+    { rows: 1, wide: true },
+  );
+
+/** Returns the images that these names name; a digest must be in the repo, or a tag must point at it. */
+export const findNamedDigests = (rows: Read, images: readonly ReportedImage[]): Promise<DigestInRepo[]> =>
+  digestInRepo.find(
+    rows,
+    `with given as materialized (
+       select * from unnest($1::text[], $2::text[], $3::text[]) as given(repo_uid, digest, tag)
+       where digest = '' or exists (select from repo_manifests where repo_manifests.repo_uid = given.repo_uid and sha256 = given.digest)
+         or exists (select from tags where left(tags.uid, -17) = given.repo_uid and tags.digest = given.digest)
+     ) select ${digestInRepo.list} from (${digestsText("given")}) as found`,
+    [images.map(({ repo }) => repo), images.map(({ digest }) => digest), images.map(({ tag }) => tag)],
+  );
+
+/** Returns those that a tag points at. */
+export const findTaggedDigests = (rows: Read, images: readonly DigestInRepo[]): Promise<DigestInRepo[]> =>
+  digestInRepo.find(
+    rows,
+    `select distinct ${digestInRepo.list} from unnest($1::text[], $2::text[]) as given(repo_uid, digest)
+     where exists (select from tags where left(tags.uid, -17) = given.repo_uid and tags.digest = given.digest)`,
+    [images.map(({ repoUid }) => repoUid), images.map(({ digest }) => digest)],
+  );
+
 export const imagesInUseRetention: Retention = {
   table: "images_in_use",
   deleteExpired: (store, nowMs) => deleteRows(store, { table: "images_in_use", where: "expire_time <= $1", order: "expire_time" }, [timestamp(nowMs)]),

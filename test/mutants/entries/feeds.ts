@@ -101,4 +101,17 @@ export const feeds: readonly Mutant[] = [
     find: "(isLanguageEcosystem(ecosystem) ? artifactTypeOf(ecosystem) : ecosystem)",
     replace: "artifactTypeOf(ecosystem)",
   },
+  {
+    attack: 371,
+    file: "server/advisories/resources/finding.ts",
+    find: "if (name === undefined || !isVisible) throw",
+    replace: "if (name === undefined || repo === undefined) throw",
+  },
+  {
+    attack: 372,
+    file: "server/advisories/store/finding-facts.ts",
+    find: "shown and (owner = '' or left(owner, 40) = $2)",
+    replace: "shown and $2 <> ''",
+  },
+  { attack: 373, file: "server/advisories/resources/finding.ts", find: "if (digests.length === 0) throw", replace: "if (false) throw" },
 ];

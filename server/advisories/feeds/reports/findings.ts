@@ -66,6 +66,7 @@ const severities: Readonly<Record<string, ReportSeverity>> = {
   negligible: "NEGLIGIBLE",
 };
 
+/** Returns UNKNOWN for other words. */
 export const severityNamed = (word: string): ReportSeverity => {
   const name = word.trim().toLowerCase();
   return Object.hasOwn(severities, name) ? (severities[name] ?? "UNKNOWN") : "UNKNOWN";
@@ -126,9 +127,11 @@ export const uniteFindings = (findings: Iterable<Finding>): Finding[] => {
   return [...found.values()];
 };
 
-const ranks: readonly ReportSeverity[] = ["UNKNOWN", "NEGLIGIBLE", "LOW", "MEDIUM", "HIGH", "CRITICAL"];
+/** The least severe first. */
+export const severityRanks: readonly ReportSeverity[] = ["UNKNOWN", "NEGLIGIBLE", "LOW", "MEDIUM", "HIGH", "CRITICAL"];
 
-export const worseOf = (one: ReportSeverity, other: ReportSeverity): ReportSeverity => (ranks.indexOf(one) >= ranks.indexOf(other) ? one : other);
+export const worseOf = (one: ReportSeverity, other: ReportSeverity): ReportSeverity =>
+  severityRanks.indexOf(one) >= severityRanks.indexOf(other) ? one : other;
 
 /** Returns the worst severity for each vulnerability. */
 export const severityById = (findings: readonly Finding[]): JsonObject => {

@@ -22,7 +22,7 @@ import {
 } from "#advisories/store";
 import type { Write } from "#db";
 import { readPurlParts } from "../formats/purl.ts";
-import { type Finding, makePurl, type ReadReport, severityNamed, severityOfScore, uniteFindings, worseOf } from "./findings.ts";
+import { type Finding, makePurl, type ReadReport, severityRanks, uniteFindings } from "./findings.ts";
 import { factsOf, reportDraft } from "./read-report.ts";
 
 const ownTool = "gantry";
@@ -42,9 +42,7 @@ const findingOf = (affected: AffectedPackageOfImage, known: KnownSeverities, roo
   const others = numbers.filter((number) => number !== id);
   const said = severitiesOf(known, root, numbers).map((each) => text(each, "score"));
   const scores = said.flatMap((score) => cvssBaseScore(score) ?? []);
-  // CVSS 2 counts only without a newer score.
-  const counted = scores.some(({ version }) => version !== "2.0") ? scores.filter(({ version }) => version !== "2.0") : scores;
-  const severity = [...counted.map(({ score }) => severityOfScore(score)), ...said.map(severityNamed)].reduce(worseOf, "UNKNOWN");
+  const severity = severityRanks.find((each) => each === affected.severity) ?? "UNKNOWN";
   return {
     id,
     aliases: others,

@@ -6,6 +6,7 @@ import { openServedList } from "#base/served-list.ts";
 import type { Services } from "#kernel";
 import { claimSbom, completeSbom, findUnmatchedRoots, isSbomDue, postponeSbom, type WaitingSbom } from "#advisories/store";
 import { openTurnLoop } from "#db";
+import { updateFindings } from "../finding-facts.ts";
 import { matchImages, matchImagesOf } from "../match-images.ts";
 import { openReportQueue } from "../reports/pushed-reports.ts";
 import { type OpenDocument, openDocumentQueue } from "./document-queue.ts";
@@ -25,6 +26,8 @@ export interface SbomReadersOptions {
   readonly byHand: boolean;
   readonly read?: ReadSbomStream;
 }
+
+class Stopped extends Error {}
 
 export const openSbomReaders = ({ services, openDocument, byHand, read = openSbomReader() }: SbomReadersOptions): SbomReaders => {
   const { store, log } = services;
@@ -67,6 +70,10 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
       }
     }
     await match();
+    // The rest of an interrupted import, or the first time after an upgrade.
+    await updateFindings(services, () => (stopped ? Promise.reject(new Stopped()) : Promise.resolve())).catch((cause: unknown) => {
+      if (!(cause instanceof Stopped)) throw cause;
+    });
   };
 
   const loop = openTurnLoop({

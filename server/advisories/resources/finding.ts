@@ -1,0 +1,178 @@
+// Findings: the rows of affected images (affected-image.ts) with severity, exploitation and fix. Matching writes these facts, and
+// imports update them (server/advisories/feeds/finding-facts.ts).
+
+import { missing } from "#base/fault.ts";
+import { readImageName } from "#base/image-name.ts";
+import { type JsonObject, objectList, text, texts } from "#base/json.ts";
+import { covers, EVERYWHERE, isUid, parentOf, rootOf } from "#base/uid.ts";
+import { findPendingImages, type ImageInRepo, noDueDate, readExploitFacts } from "#advisories/store";
+import { boundOf, list, type Outcome, type ReadContext, resource } from "#kernel";
+import { findDigestsInUse, findNamedDigests, findRepoByName, findTaggedDigests, type RepoRange, type ReportedImage } from "#registry/store";
+import { type Condition, countRowsBy, wholeTable } from "#db";
+import { coverageStatement, placesOf, unjudgedOfDigests, unjudgedOfTags } from "./coverage/statement.ts";
+
+/** By rank. */
+const severities = ["UNKNOWN", "NEGLIGIBLE", "LOW", "MEDIUM", "HIGH", "CRITICAL"].map((name) => `FINDING_SEVERITY_${name}`);
+
+const imageKey = (repoUid: string, digest: string): string => `${repoUid}@${digest}`;
+
+const rangesOf = ({ visiblePaths }: ReadContext): RepoRange[] =>
+  visiblePaths.map((path) => (path === EVERYWHERE ? wholeTable : { low: path, high: `${path}0` }));
+
+interface NamedImage extends ImageInRepo {
+  readonly image: string;
+}
+
+/** Throws NOT_FOUND for an image that does not exist or that the caller does not see. */
+const namedImages = async ({ request, rows, services, visiblePaths }: ReadContext): Promise<NamedImage[]> => {
+  const host = new URL(services.publicUrl).host;
+  const found = await Promise.all(
+    [...new Set(texts(request, "images"))].map(async (image) => {
+      const name = readImageName(image, host);
+      const repo = name === undefined ? undefined : isUid(name.path) ? name.path : (await findRepoByName(rows, name.path))?.uid;
+      const isVisible = repo !== undefined && visiblePaths.some((path) => path === EVERYWHERE || covers(path, repo));
+      if (name === undefined || !isVisible) throw missing("registry", "Image", image);
+      const named: ReportedImage = { repo, digest: name.digest, tag: name.digest === "" ? name.tag : "" };
+      const digests = await findNamedDigests(rows, [named]);
+      if (digests.length === 0) throw missing("registry", "Image", image);
+      return digests.map((each) => ({ image, ...each }));
+    }),
+  );
+  return found.flat();
+};
+
+/** Says what is unknown about the images of the request. */
+const requestedImages = async (context: ReadContext): Promise<JsonObject[]> => {
+  const named = await namedImages(context);
+  if (named.length === 0) return [];
+  const pending = new Set((await findPendingImages(context.rows, named)).map(({ repoUid, digest }) => imageKey(repoUid, digest)));
+  // The digest of one platform names its index too; if only that has tags, only that is matched.
+  const tagged = await findTaggedDigests(context.rows, named);
+  const isTagged = new Set(tagged.map(({ repoUid, digest }) => imageKey(repoUid, digest)));
+  const shown = named.filter(
+    ({ image, ...each }) =>
+      isTagged.has(imageKey(each.repoUid, each.digest)) || !named.some((other) => other.image === image && isTagged.has(imageKey(other.repoUid, other.digest))),
+  );
+  const unjudged = await unjudgedOfDigests(context, shown);
+  return shown.map(({ image, repoUid, digest }, index) => {
+    const own = unjudged[index] ?? [];
+    return { image, repoUid, digest, pending: pending.has(imageKey(repoUid, digest)), ...(own.length === 0 ? {} : { unjudged: own }) };
+  });
+};
+
+/** Converts a pattern with "*" to LIKE. */
+const likePattern = (pattern: string): string => pattern.replaceAll(/[\\%_]/g, "\\$&").replaceAll("*", "%");
+
+/** The greatest number below: `after` it means at least the given one. */
+const justBelow = (value: number): number => {
+  const bits = new DataView(new ArrayBuffer(8));
+  bits.setFloat64(0, value);
+  bits.setBigUint64(0, bits.getBigUint64(0) - 1n);
+  return bits.getFloat64(0);
+};
+
+/** The most selective conditions come first: the first one with an index is searched by it. */
+const conditions = async (context: ReadContext): Promise<Condition[]> => {
+  const { request, rows, nowMs } = context;
+  const out: Condition[] = [];
+  const images = texts(request, "images").length > 0 ? await namedImages(context) : [];
+  if (images.length > 0) {
+    const keys = new Set(images.map(({ repoUid, digest }) => imageKey(repoUid, digest)));
+    out.push({ column: "image", comparison: "any", value: [...keys], indexed: true });
+  }
+  const ids = [...new Set(texts(request, "advisoryIds"))];
+  if (ids.length > 0) out.push({ column: "advisory_ids", comparison: "has", value: ids, indexed: true });
+  if (request.inUse === true) {
+    const inUse = await findDigestsInUse(rows, rangesOf(context), nowMs);
+    const keys = inUse.map(({ repoUid, digest }) => imageKey(repoUid, digest)).sort();
+    out.push({ column: "image", comparison: "any", value: keys, indexed: images.length === 0 });
+  }
+  if (request.exploited === true) out.push({ column: "exploit_due_date", comparison: "after", value: "" });
+  const least = request.minEpssScore;
+  if (typeof least === "number" && least > 0) out.push({ column: "epss_score", comparison: "after", value: justBelow(least) });
+  const rank = severities.indexOf(text(request, "minSeverity"));
+  if (rank > 0) out.push({ column: "severity_rank", comparison: "after", value: rank - 1 });
+  const states = [...new Set(texts(request, "states"))].filter((state) => state !== "AFFECTED_IMAGE_STATE_UNSPECIFIED");
+  if (states.length > 0) out.push({ column: "state", comparison: "any", value: states, indexed: true });
+  else out.push({ column: "closed", comparison: "false", value: null });
+  if (request.fixable === true) out.push({ column: "fix_state", comparison: "equal", value: "FINDING_FIX_STATE_FIXABLE" });
+  const before = text(request, "appearedBefore");
+  if (before !== "") out.push({ column: "create_time", comparison: "before", value: before });
+  const tags = [...new Set(texts(request, "tags"))];
+  if (tags.length > 0) out.push({ column: "tags", comparison: "matches", value: tags.map(likePattern) });
+  return out;
+};
+
+const isOpen = (record: JsonObject): boolean => text(record, "endTime") === "";
+
+/** Returns the images in use among these. */
+const findInUse = async ({ rows, nowMs }: ReadContext, records: readonly JsonObject[]): Promise<ReadonlySet<string>> => {
+  const repos = [...new Set(records.map((record) => text(record, "repoUid")))].filter((uid) => uid !== "");
+  const ranges = repos.map((uid) => ({ low: uid, high: `${uid}/` }));
+  const found = ranges.length === 0 ? [] : await findDigestsInUse(rows, ranges, nowMs);
+  return new Set(found.map(({ repoUid, digest }) => imageKey(repoUid, digest)));
+};
+
+/** Percentiles of all vulnerabilities change daily; they are read for the page. */
+const findPercentiles = async ({ rows }: ReadContext, records: readonly JsonObject[]): Promise<ReadonlyMap<JsonObject, number>> => {
+  const found = new Map<JsonObject, number>();
+  for (const [root, own] of Map.groupBy(records, (record) => rootOf(text(record, "uid")))) {
+    const numbersOf = (record: JsonObject): string[] => [text(record, "advisoryId"), ...texts(record, "aliases")];
+    const facts = await readExploitFacts(rows, root, own.flatMap(numbersOf));
+    for (const record of own) {
+      const prediction = facts.predictionOf(numbersOf(record));
+      if (prediction) found.set(record, prediction.percentile);
+    }
+  }
+  return found;
+};
+
+/** The list always includes coverage gaps, and counts by severity on its first page. */
+const listFindings = async (context: ReadContext): Promise<Outcome> => {
+  const bound = boundOf(context, "gantry.findings.v1.Finding");
+  let counts: ReadonlyMap<string, number> | undefined;
+  const outcome = await list(bound, async (rows, selection) => {
+    counts = await countRowsBy(rows, bound.shape.table, selection, "severity_rank");
+    return [...counts.values()].reduce((sum, count) => sum + count, 0);
+  })(context);
+  const records = objectList(outcome.reply, "findings");
+  // Tags of a resolved image may point elsewhere by now.
+  const images = records.map((record) => ({
+    owner: parentOf(text(record, "uid")),
+    repo: text(record, "repo"),
+    tags: isOpen(record) ? texts(record, "tags") : [],
+  }));
+  const [unjudged, inUse, percentiles] = [
+    await unjudgedOfTags(context, images),
+    await findInUse(context, records),
+    await findPercentiles(context, records.filter(isOpen)),
+  ];
+  const shown = records.map(({ exploitDueDate, ...record }, index): JsonObject => {
+    const own = unjudged[index] ?? [];
+    const percentile = percentiles.get(records[index] ?? {});
+    return {
+      ...record,
+      ...(exploitDueDate === undefined || exploitDueDate === noDueDate ? {} : { exploitDueDate }),
+      ...(percentile === undefined ? {} : { epssPercentile: percentile }),
+      inUse: inUse.has(imageKey(text(record, "repoUid"), text(record, "digest"))),
+      ...(own.length === 0 ? {} : { unjudged: own }),
+    };
+  });
+  const severityCounts = [...severities.entries()].reverse().flatMap(([rank, severity]) => {
+    const count = counts?.get(String(rank)) ?? 0;
+    return count === 0 ? [] : [{ severity, count: String(count) }];
+  });
+  const coverage = await coverageStatement(context, placesOf(context));
+  const requested = await requestedImages(context);
+  const summary = { ...(severityCounts.length > 0 ? { severityCounts } : {}), ...(requested.length > 0 ? { images: requested } : {}) };
+  return { ...outcome, reply: { ...outcome.reply, findings: shown, summary, coverage } };
+};
+
+export const finding = resource({
+  service: "gantry.findings.v1.FindingsService",
+  message: "gantry.findings.v1.Finding",
+  table: "affected_images",
+  methodFields: ["epss_percentile", "in_use", "unjudged"],
+  conditions,
+  methods: { ListFindings: { reads: listFindings } },
+});

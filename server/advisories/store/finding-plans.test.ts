@@ -1,0 +1,126 @@
+// The cost of a page of findings, and of its counts by severity, does not depend on rows that the request does not select. Measured in
+// buffers; with FINDINGS=1000000 it prints times.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import pg from "pg";
+import { freshDatabase } from "../../../test/database.ts";
+import { type Branch, type Condition, countRowsBy, listRows, type Read, type Selection } from "#db";
+
+let database: Awaited<ReturnType<typeof freshDatabase>>;
+let client: pg.Client;
+
+const findings = Number(process.env.FINDINGS ?? 40_000);
+const root = "a".repeat(40);
+const other = "b".repeat(40);
+
+const plant = [
+  `insert into affected_images (uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version, fixed_version, advisory_id, aliases,
+     advisory_ids, advisory_uid, state, start_time, end_time, create_time, update_time, severity, severity_rank, epss_score, exploit_added_date,
+     exploit_due_date)
+   select owner || '/' || left(encode(sha256(n::text::bytea), 'hex'), 16), 'repo-' || n % 500, owner || '/' || lpad(to_hex(n % 500), 16, '0'),
+     jsonb_build_array('v' || n % 50), 'sha256:' || encode(sha256((n % 5000)::text::bytea), 'hex'), '["amd64"]', 'package-' || n % 997, '1',
+     case when n % 3 > 0 then '2' else '' end, 'CVE-' || n % 4001, '[]', jsonb_build_array('CVE-' || n % 4001), owner || '/advisory',
+     case when n % 5 = 0 then 'AFFECTED_IMAGE_STATE_RESOLVED' else 'AFFECTED_IMAGE_STATE_AFFECTED' end, time, case when n % 5 = 0 then time end, time, time,
+     'FINDING_SEVERITY_UNKNOWN', n % 6, (n * 7919::bigint % 10007) / 10007.0, case when n % 301 = 0 then '2026-01-01' else '' end,
+     case when n % 301 = 0 then '2026-02-' || lpad((1 + n % 28)::text, 2, '0') else '' end
+   from generate_series(1, ${findings}) as n cross join (values ('${root}'), ('${other}')) as given(owner)
+   cross join lateral (select '2026-01-01'::timestamptz + n * interval '1 second' as time) as at where owner = '${root}' or n % 10 = 0`,
+  "vacuum analyze affected_images",
+];
+
+before(async () => {
+  database = await freshDatabase();
+  client = new pg.Client({ connectionString: database.ownerUrl });
+  await client.connect();
+  // As in pool.ts, and without triggers.
+  await client.query("set plan_cache_mode = force_generic_plan; set jit = off");
+  // Vacuum marks pages as visible to all only after their commit is on the disk.
+  await client.query("set session_replication_role = replica; set synchronous_commit = on");
+  for (const statement of plant) await client.query(statement);
+});
+after(async () => {
+  await client.end();
+  await database.drop();
+});
+
+interface Explained {
+  readonly Plan: { readonly "Shared Hit Blocks": number; readonly "Shared Read Blocks": number };
+  readonly "Execution Time": number;
+}
+
+const explaining = (): Read & { buffers: number; ms: number } => {
+  const read = {
+    buffers: 0,
+    ms: 0,
+    query: async (text: string, values: readonly unknown[] = []): Promise<(string | null)[][]> => {
+      await client.query(`prepare asked as ${text}`);
+      const literals = values.map((value) =>
+        typeof value === "number" ? String(value) : pg.escapeLiteral(Array.isArray(value) ? `{${value.join(",")}}` : String(value)),
+      );
+      const { rows } = await client.query<{ "QUERY PLAN": Explained[] }>(
+        `explain (analyze, buffers, format json) execute asked${literals.length > 0 ? `(${literals.join(", ")})` : ""}`,
+      );
+      await client.query("deallocate asked");
+      const explained = rows[0]?.["QUERY PLAN"][0];
+      read.buffers += (explained?.Plan["Shared Hit Blocks"] ?? 0) + (explained?.Plan["Shared Read Blocks"] ?? 0);
+      read.ms += explained?.["Execution Time"] ?? 0;
+      if (process.env.EXPLAINED) process.stdout.write(`${JSON.stringify(rows[0]?.["QUERY PLAN"][0]?.Plan, undefined, 1).slice(0, 6000)}\n`);
+      return [];
+    },
+  };
+  return read;
+};
+
+const table = {
+  name: "affected_images",
+  columns: ["uid", "repo", "tags", "digest", "package_name", "advisory_id", "state", "create_time", "severity_rank", "epss_score", "exploit_due_date"],
+};
+const whole: Branch = { low: root, high: `${root}0` };
+const open: Condition = { column: "closed", comparison: "false", value: null };
+const exploited: Condition = { column: "exploit_due_date", comparison: "after", value: "" };
+const fixable: Condition = { column: "fix_state", comparison: "equal", value: "FINDING_FIX_STATE_FIXABLE" };
+const severe: Condition = { column: "severity_rank", comparison: "after", value: 4 };
+const images: Condition = {
+  column: "image",
+  comparison: "any",
+  indexed: true,
+  value: [`${root}/${"0".repeat(16)}@sha256:5feceb66ffc86f38d952786c6d696c79c2dbc239dd4e91b46729d73a27fb57e9`],
+};
+
+/** `share`: of all findings, those that the conditions select, for the strategy. */
+const requests: readonly (readonly [name: string, conditions: readonly Condition[], column: string, share: number, page: number, count: number])[] = [
+  ["open, by uid", [open], "uid", 0.8, 400, 1_000],
+  ["open, worst first", [open], "severity_rank", 0.8, 400, 1_000],
+  ["open, by EPSS", [open], "epss_score", 0.8, 400, 1_000],
+  ["critical and fixable, worst first", [severe, open, fixable], "severity_rank", 0.1, 1_000, 1_000],
+  ["exploited, by due date", [exploited, open], "exploit_due_date", 0.003, 1_000, 1_000],
+  ["exploited and fixable, worst first", [exploited, open, fixable], "severity_rank", 0.002, 1_500, 1_000],
+  ["of one image, worst first", [images, open], "severity_rank", 0.0002, 100, 100],
+];
+
+for (const [name, conditions, column, share, page, count] of requests)
+  test(`a page and its counts by severity read the selected rows only: ${name}`, async () => {
+    for (const descending of [false, true]) {
+      const selection: Selection = {
+        branches: [whole],
+        conditions,
+        order: { column, descending },
+        after: undefined,
+        skip: 0,
+        limit: 51,
+        count: false,
+        size: Math.ceil(findings * share),
+      };
+      const listed = explaining();
+      await listRows(listed, table, selection);
+      const counted = explaining();
+      await countRowsBy(counted, table, { ...selection, count: true }, "severity_rank");
+      if (process.env.FINDINGS)
+        process.stdout.write(`${name}${descending ? " desc" : ""}: page ${listed.ms} ms, ${listed.buffers}; count ${counted.ms} ms, ${counted.buffers}\n`);
+      else {
+        assert.ok(listed.buffers < page, `${listed.buffers} buffers for a page`);
+        assert.ok(counted.buffers < count, `${counted.buffers} buffers for counts`);
+      }
+    }
+  });
