@@ -4,6 +4,7 @@
 //   /console/acme/team              group
 //   /console/acme/team/-/repos/app  repo
 //   /console/acme/-/identities      identities, likewise roles and bindings
+//   /console/acme/-/findings        findings in the images of the group and below
 //   /console/acme/-/invites         invites, likewise sessions, webhooks, audit and deleted
 //   /console/-/account              the user's own sessions and memberships
 //   /console/acme/-/access          access to the group
@@ -16,7 +17,7 @@ export const root = "/console";
 
 const lists = ["identities", "roles", "bindings"] as const;
 export type ListName = (typeof lists)[number];
-export const groupPages = ["access", ...lists, "invites", "sessions", "webhooks", "audit", "deleted"] as const;
+export const groupPages = ["findings", "access", ...lists, "invites", "sessions", "webhooks", "audit", "deleted"] as const;
 export type GroupPage = (typeof groupPages)[number];
 type OwnPage = Exclude<GroupPage, ListName>;
 

@@ -28,6 +28,7 @@ const AccessPage = onDemand(async () => (await import("./pages/access.tsx")).Acc
 const AccountPage = onDemand(async () => (await import("./pages/account.tsx")).AccountPage);
 const AuditPage = onDemand(async () => (await import("./pages/audit.tsx")).AuditPage);
 const DeletedPage = onDemand(async () => (await import("./pages/deleted.tsx")).DeletedPage);
+const FindingsPage = onDemand(async () => (await import("./pages/findings.tsx")).FindingsPage);
 const InvitesPage = onDemand(async () => (await import("./pages/invites.tsx")).InvitesPage);
 const SessionsPage = onDemand(async () => (await import("./pages/sessions.tsx")).SessionsPage);
 const ListPage = onDemand(async () => (await import("./pages/lists.tsx")).ListPage);
@@ -116,6 +117,7 @@ const groupPages = {
   access: AccessPage,
   audit: AuditPage,
   deleted: DeletedPage,
+  findings: FindingsPage,
   invites: InvitesPage,
   sessions: SessionsPage,
   webhooks: WebhooksPage,

@@ -1,0 +1,117 @@
+// Findings in the console (docs/decisions/0045).
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { type CallerKind, type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit, type Watched } from "../console.ts";
+import { openOwners } from "../owner.ts";
+import { openPusher } from "../pusher.ts";
+import type { World } from "../world.ts";
+import { runImport } from "./import.ts";
+
+let opened: ConsoleWorld;
+let world: World;
+let folder: string;
+
+const organizationPath = "/console/first-organization";
+const findingsPath = `${organizationPath}/-/findings`;
+const [critical, low] = ["CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H", "CVSS:3.1/AV:L/AC:H/PR:H/UI:R/S:U/C:L/I:N/A:N"];
+/** A name that a tenant chooses. */
+const hostile = "<img src=x onerror=alert(1)>";
+
+const publish = async (id: string, aliases: readonly string[], name: string, score: string, fixed?: string): Promise<void> => {
+  const path = join(folder, `${id}.json`);
+  const affected = [{ package: { ecosystem: "npm", name }, ranges: [{ type: "SEMVER", events: [{ introduced: "0" }, ...(fixed ? [{ fixed }] : [])] }] }];
+  const record = { schema_version: "1.7.0", id, aliases, modified: "2026-01-01T00:00:00Z", severity: [{ type: "CVSS_V3", score }], affected };
+  writeFileSync(path, JSON.stringify(record));
+  for (const kind of ["vulnerabilities", "advisories"] as const) assert.deepEqual((await runImport(world, kind, [path])).refused, []);
+};
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), "gantry-console-findings-"));
+  opened = await openConsoleWorld({ GANTRY_BLOBS: join(folder, "blobs") });
+  ({ world } = opened);
+  const owners = openOwners(world);
+  const registry = openPusher(world, "first-organization/payments/web", () => owners.token());
+  const image = await registry.image("amd64", "1.0");
+  const components = ["pkg:npm/lantern@1.0.0", "pkg:npm/cable@1.0.0", `pkg:npm/${encodeURIComponent(hostile)}@1.0.0`, "pkg:gem/unknown-source@1.0.0"];
+  const sbom = { bomFormat: "CycloneDX", specVersion: "1.6", components: components.map((purl) => ({ type: "library", name: purl, purl })) };
+  await registry.artifact([await registry.blob(JSON.stringify(sbom), "application/vnd.cyclonedx+json")], { subject: image });
+  await world.server.sboms.turn();
+  await publish("GHSA-aaaa-0001", ["CVE-2026-1001"], "lantern", critical, "2.0.0");
+  await publish("GHSA-aaaa-0002", ["CVE-2026-1002"], "cable", low);
+});
+after(async () => {
+  await opened?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const openAs = async (kind: CallerKind, path: string): Promise<Watched> => {
+  const watched = await opened.open("/console");
+  await opened.pasteToken(watched.page, await opened.tokenOf(kind));
+  await visit(watched.page, path);
+  return watched;
+};
+
+test("findings are listed worst first with their fix, counted by severity, and never without what no source covers", async () => {
+  const { page, problems, requests } = await openAs("viewer", organizationPath);
+  const before = requests.length;
+  await visit(page, findingsPath);
+  const rows = page.locator("tbody tr");
+  await rows.first().waitFor();
+  const isTree = ({ searchParams }: URL): boolean => searchParams.get("pageSize") === "200";
+  const sent = requests.slice(before).filter(({ url }) => !url.pathname.startsWith("/console/assets/") && !isTree(url));
+  assert.ok(sent.length <= 4, sent.map(({ url }) => url.pathname).join("\n"));
+  const shown = await rows.allTextContents();
+  assert.match(shown[0] ?? "", /^CVE-2026-1001.*Critical.*lantern 1\.0\.0.*2\.0\.0.*web:1\.0/);
+  assert.match(shown[1] ?? "", /^CVE-2026-1002.*Low.*cable 1\.0\.0.*No fix/);
+  assert.deepEqual(await page.locator(".counts li").allTextContents(), ["Critical 1", "Low 1"]);
+  assert.match((await page.locator(".notice").textContent()) ?? "", /1 of 1 image has packages that no source covers.*RubyGems/);
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("a filter is set by keyboard alone and is in the address, and an empty answer says what it leaves out", async () => {
+  const { page, problems } = await openAs("viewer", findingsPath);
+  await page.locator(".counts a", { hasText: "Critical" }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.searchParams.get("severity") === "critical");
+  await page.locator(".card .count", { hasText: "1 finding" }).waitFor();
+  const form = page.locator(".filters");
+  await form.locator("input").first().fill("CVE-2026-1002");
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.searchParams.get("vulnerability") === "CVE-2026-1002");
+  await page.locator(".empty", { hasText: "No findings match" }).waitFor();
+  assert.match((await page.locator(".notice").textContent()) ?? "", /no source covers/);
+  await form.locator("a", { hasText: "Clear" }).click();
+  await page.locator(".card .count", { hasText: "2 findings" }).waitFor();
+  await form.locator("label", { hasText: "With a fix" }).click();
+  await form.locator("button[type=submit]").click();
+  await page.waitForURL((url) => url.searchParams.has("fixable"));
+  await page.locator("tbody tr", { hasText: "CVE-2026-1001" }).waitFor();
+  await page.locator("summary", { hasText: "The same request" }).click();
+  const commands = (await page.locator(".same-request .command code").allTextContents()).join("\n");
+  assert.match(commands, /gantry findings list .*--fixable/);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("the page passes axe and does not scroll sideways, for each size and theme, and shows nothing to a caller without permissions", async () => {
+  const { page, problems } = await openAs("owner", findingsPath);
+  await page.locator("tbody tr").first().waitFor();
+  for (const { size, colorScheme } of views) {
+    await page.setViewportSize(size);
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await settled(page);
+    await requireAccessible(page, `${size.width} px, ${colorScheme}`);
+  }
+  assert.equal(await page.locator("main img, [onerror]").count(), 0);
+  assert.deepEqual(problems, []);
+  await page.close();
+  const nobody = await openAs("nobody", findingsPath);
+  await nobody.page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
+  await nobody.page.close();
+});
