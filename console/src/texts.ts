@@ -389,8 +389,10 @@ export const texts = {
   order: "Order",
   orders: { severity: "Severity", epss: "EPSS", newest: "Newest first", due: "Due date of the exploit" },
   allCovered: (images: number): string => `Sources cover every package of ${counted(images, "image", "images")}.`,
-  notCovered: (unjudged: number, images: number): string =>
-    `${count.format(unjudged)} of ${counted(images, "image", "images")} ${plural.select(unjudged) === "one" ? "has" : "have"} packages that no source covers, or that were not read.`,
+  notCovered: (unjudged: number, images: number): string => {
+    const have = plural.select(unjudged) === "one" ? "has" : "have";
+    return `${count.format(unjudged)} of ${counted(images, "image", "images")} ${have} packages that no source covers, or that were not read.`;
+  },
   noImages: "No tagged image of this group has packages that Gantry knows.",
   uncovered: "Not covered",
   bySeverity: "Findings by severity",
