@@ -189,7 +189,7 @@ a severity is unknown. With +, conditions apply together: high+fixable`,
       for (const each of unknown) terminal.err.write(`unknown: ${onOneLine(each)}\n`);
       if (unrated > 0) terminal.err.write(`unknown: ${unrated} findings have no severity\n`);
       const counted = `${findings.length} ${findings.length === 1 ? "finding" : "findings"}`;
-      const verdict = policy === undefined ? counted : `${counted}, ${failing.length} of them fail the check`;
+      const verdict = policy === undefined ? counted : `${counted}, ${failing.length} of them ${failing.length === 1 ? "fails" : "fail"} the check`;
       terminal.err.write(`${onOneLine(image)}: ${verdict}${isUnknown ? "; not everything is known" : ""}\n`);
       if (fails) terminal.status = exitStatus.found;
     });

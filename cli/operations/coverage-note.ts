@@ -22,7 +22,7 @@ export const coverageNote = (answer: JsonObject): string | undefined => {
   if (!isObject(statement)) return undefined;
   const [images, unjudged] = [count(statement, "imageCount"), count(statement, "unjudgedImageCount")];
   if (images === 0) return "coverage: no images";
-  if (unjudged === 0) return `coverage: sources cover all ${images} images`;
+  if (unjudged === 0) return images === 1 ? "coverage: sources cover the image" : `coverage: sources cover all ${images} images`;
   const ecosystems = objectList(statement, "ecosystems");
   const further = ecosystems.length - namedMax + count(statement, "furtherEcosystemCount");
   const unread = objectList(statement, "images").some((image) => text(image, "reason") !== "UNJUDGED_REASON_ECOSYSTEMS");

@@ -13,6 +13,12 @@ export interface Column {
   readonly weight: number | undefined;
 }
 
+/** Columns of resources that no single field identifies, the most important first. */
+const identifyingColumns: Readonly<Record<string, readonly string[]>> = {
+  "gantry.findings.v1.Finding": ["severity", "advisory_id", "package_name", "installed_version", "fixed_version", "repo", "tags"],
+  "gantry.images.v1.AffectedImage": ["advisory_id", "package_name", "installed_version", "fixed_version", "repo", "tags", "state"],
+};
+
 const furtherColumnsMax = { named: 4, nameless: 5 };
 
 /** Returns the common prefix of an enum's values: "ORG_KIND_". */
@@ -67,6 +73,12 @@ const weightOf = (field: FieldFact, isNamed: boolean): number => {
 const isName = ({ name, kind }: FieldFact): boolean => kind === "string" && name === "name";
 
 export const columnsOf = (message: MessageFact, wide: boolean): Column[] => {
+  const identifying = wide ? undefined : identifyingColumns[message.name];
+  if (identifying)
+    return identifying.flatMap((each, index) => {
+      const field = message.byName.get(each);
+      return field === undefined ? [] : [columnOf(field, identifying.length - index)];
+    });
   const cells = message.fields.filter(isCell);
   const [name, uid] = [cells.find(isName), cells.find((field) => field.name === "uid") ?? cells.find((field) => field.name === "id")];
   const summaries = new Set(cells.filter(isSummary).map((field) => `${field.name}_uid`));

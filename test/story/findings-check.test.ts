@@ -98,7 +98,7 @@ test("a check waits until the image is read and matched, and its exit status fol
       "",
     ],
   );
-  assert.match(first.err, /acme\/app:1\.0: 2 findings, 1 of them fail the check\n$/);
+  assert.match(first.err, /acme\/app:1\.0: 2 findings, 1 of them fails the check\n$/);
   for (const [failOn, status] of [
     ["critical", 0],
     ["high", 11],
