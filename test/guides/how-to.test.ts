@@ -100,6 +100,7 @@ const untested: Readonly<Record<string, string>> = {
   "how-to/terraform.md": "needs Terraform",
   "how-to/upload-sboms.md": "needs oras",
   "operate/back-up.md": "needs a standby; test/story/backup.test.ts runs the commands",
+  "operate/health.md": "takes five minutes; test/story/doctor.test.ts runs the other commands",
   "operate/install.md": "needs root, an engine and a cluster; test/packaging tests each package",
   "operate/logs.md": "starts the server with another configuration",
   "operate/metrics.md": "starts the server with another configuration",
