@@ -32,6 +32,8 @@ export interface ConsoleWorld {
   readonly signIn: (page: Page) => Promise<void>;
   /** Continues with a token instead. */
   readonly pasteToken: (page: Page, token: string) => Promise<void>;
+  /** Opens a page of the console with the token of an identity of this kind. */
+  readonly openAs: (kind: CallerKind, path?: string) => Promise<Watched>;
   close(): Promise<void>;
 }
 
@@ -116,11 +118,24 @@ export const openConsoleWorld = async (environment: Readonly<Record<string, stri
     identities.set(kind, identityUid);
     if (kind !== "nobody") await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid: builtInRoleUid(kind) } });
   }
+  const tokenOf: ConsoleWorld["tokenOf"] = (kind) => world.token(identities.get(kind) ?? "");
+  const pasteToken: ConsoleWorld["pasteToken"] = async (page, token) => {
+    await page.click("summary:has-text('Use an access token')");
+    await page.fill("#token", token);
+    await page.click("form button");
+    await page.locator(".shell").waitFor();
+  };
   return {
     world,
     browser,
     open: (path) => openPage(browser, world, path),
-    tokenOf: (kind) => world.token(identities.get(kind) ?? ""),
+    tokenOf,
+    openAs: async (kind, path = "/console") => {
+      const watched = await openPage(browser, world, "/console");
+      await pasteToken(watched.page, await tokenOf(kind));
+      await visit(watched.page, path);
+      return watched;
+    },
     signIn: async (page) => {
       await page.click("button:has-text('Sign in')");
       await page.click("a:has-text('our people')");
@@ -134,12 +149,7 @@ export const openConsoleWorld = async (environment: Readonly<Record<string, stri
       await page.click("button:visible:has-text('Continue')");
       await page.locator(".shell").waitFor();
     },
-    pasteToken: async (page, token) => {
-      await page.click("summary:has-text('Use an access token')");
-      await page.fill("#token", token);
-      await page.click("form button");
-      await page.locator(".shell").waitFor();
-    },
+    pasteToken,
     async close() {
       await browser.close();
       await world.close();

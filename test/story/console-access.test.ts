@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { objectList, text } from "#base/json.ts";
-import { type CallerKind, type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit, type Watched } from "../console.ts";
+import { type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
 import type { Page } from "./browser.ts";
@@ -46,20 +46,13 @@ before(async () => {
 after(() => opened?.close());
 beforeEach(() => opened.browser.context.clearCookies());
 
-const openAs = async (kind: CallerKind, path: string): Promise<Watched> => {
-  const watched = await opened.open("/console");
-  await opened.pasteToken(watched.page, await opened.tokenOf(kind));
-  await visit(watched.page, path);
-  return watched;
-};
-
 const bindingsAt = async (group: string): Promise<string[]> =>
   objectList(await owned.ok("iam.RoleBindingsService/ListRoleBindings", { group }), "roleBindings").map((each) => `${each.identityUid} ${each.roleUid}`);
 
 const rowsHere = (page: Page) => page.locator(".here tbody tr");
 
 test("the page shows what the caller may do, and the role bindings of the group and of the groups above with their group", async () => {
-  const { page, problems, requests } = await openAs("owner", accessPath);
+  const { page, problems, requests } = await opened.openAs("owner", accessPath);
   assert.match((await page.locator(".abilities").textContent()) ?? "", /Allowed: Grant access/);
   await page.locator(".all-capabilities summary").click();
   assert.match((await page.locator(".all-capabilities dl").textContent()) ?? "", /role_bindings.*create/);
@@ -75,7 +68,7 @@ test("the page shows what the caller may do, and the role bindings of the group 
 });
 
 test("the page sends at most four requests, and shows the role bindings between the organization and the group on request", async () => {
-  const { page, requests } = await openAs("owner", "/console");
+  const { page, requests } = await opened.openAs("owner", "/console");
   await visit(page, teamPath);
   const before = requests.length;
   await visit(page, `${teamPath}/backend/-/access`);
@@ -92,7 +85,7 @@ test("the page sends at most four requests, and shows the role bindings between 
 });
 
 test("a caller with a part of the permissions sees no forms for the others, and the capabilities that they need", async () => {
-  const { page } = await openAs("viewer", accessPath);
+  const { page } = await opened.openAs("viewer", accessPath);
   const shown = (await page.locator("main").textContent()) ?? "";
   assert.match(shown, /Not allowed: Grant accessNeeds role_bindings\.create/);
   assert.match(shown, /you need role_bindings\.create and role_bindings\.delete/);
@@ -114,7 +107,7 @@ test("a caller with a part of the permissions sees no forms for the others, and 
 });
 
 test("a role binding is added by keyboard alone, and a violation is shown at its field", async () => {
-  const { page, problems } = await openAs("owner", `${teamPath}/backend/-/access`);
+  const { page, problems } = await opened.openAs("owner", `${teamPath}/backend/-/access`);
   await page.locator("button:has-text('Add role binding')").focus();
   await page.keyboard.press("Enter");
   await page.locator("dialog input:focus").waitFor();
@@ -153,7 +146,7 @@ test("a role binding is added by keyboard alone, and a violation is shown at its
 });
 
 test("a removal shows what the identity loses, asks first, and can be undone", async () => {
-  const { page } = await openAs("owner", accessPath);
+  const { page } = await opened.openAs("owner", accessPath);
   const before = await bindingsAt(team);
   const open = page.locator("button[aria-label='Remove editor of release-robot']");
   await open.click();
@@ -179,7 +172,7 @@ test("a removal shows what the identity loses, asks first, and can be undone", a
 });
 
 test("a refused change is explained in its dialog, and nothing is lost", async () => {
-  const { page } = await openAs("owner", accessPath);
+  const { page } = await opened.openAs("owner", accessPath);
   await page.locator("button:has-text('Add role binding')").click();
   await page.locator("dialog input").nth(0).fill(robot);
   await page.locator("dialog input").nth(1).fill("editor");
@@ -195,7 +188,7 @@ test("a refused change is explained in its dialog, and nothing is lost", async (
 });
 
 test("the address of a question shows who has a capability, and through which role binding", async () => {
-  const { page, requests } = await openAs("viewer", `${accessPath}?capability=repo.create`);
+  const { page, requests } = await opened.openAs("viewer", `${accessPath}?capability=repo.create`);
   const answer = page.locator(".answer");
   await answer.locator("tr", { hasText: "release-robot" }).waitFor();
   assert.match((await answer.locator("tr", { hasText: "release-robot" }).textContent()) ?? "", /editor at payments/);
@@ -218,7 +211,7 @@ test("the address of a question shows who has a capability, and through which ro
 });
 
 test("an explanation shows each role binding at its group, and a denial offers the change that cures it", async () => {
-  const { page } = await openAs("owner", accessPath);
+  const { page } = await opened.openAs("owner", accessPath);
   const form = page.locator(".ask");
   await form.locator("input").nth(0).fill("repo.create");
   await form.locator("input").nth(1).fill("release-ro");
@@ -241,7 +234,7 @@ test("an explanation shows each role binding at its group, and a denial offers t
 
 test("the page, its answers and its forms pass axe and do not scroll sideways, for each kind of caller, size and theme", async () => {
   for (const kind of ["owner", "viewer"] as const) {
-    const { page, problems } = await openAs(kind, accessPath);
+    const { page, problems } = await opened.openAs(kind, accessPath);
     for (const { size, colorScheme } of views) {
       await page.setViewportSize(size);
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
@@ -274,7 +267,7 @@ test("names and descriptions of tenants change no label, address or command of t
   const role = { name: "..", description: hostile, capabilities: ["CAP_REPO_LIST"] };
   const roleUid = text(await owned.ok("iam.RolesService/CreateRole", { parent: odd, role }), "uid");
   await owned.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: odd, roleBinding: { identityUid, roleUid } });
-  const { page, problems } = await openAs("owner", `${teamPath}/${odd.split("/").at(-1)}/-/access?add=`);
+  const { page, problems } = await opened.openAs("owner", `${teamPath}/${odd.split("/").at(-1)}/-/access?add=`);
   const pick = page.locator("dialog input").nth(1);
   await pick.press("ArrowDown");
   await page.locator("dialog [role=option]", { hasText: "<script>" }).waitFor();

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
 import { sealAudit } from "../audit.ts";
-import { type CallerKind, type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit, type Watched } from "../console.ts";
+import { type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
 
@@ -31,15 +31,8 @@ before(async () => {
 });
 after(() => opened?.close());
 
-const openAs = async (kind: CallerKind, path: string): Promise<Watched> => {
-  const watched = await opened.open("/console");
-  await opened.pasteToken(watched.page, await opened.tokenOf(kind));
-  await visit(watched.page, path);
-  return watched;
-};
-
 test("the page shows who did what, newest first, in sentences, with refusals marked and at most four requests", async () => {
-  const { page, problems, requests } = await openAs("owner", "/console");
+  const { page, problems, requests } = await opened.openAs("owner", "/console");
   await visit(page, auditPath.replace("/-/audit", ""));
   const before = requests.length;
   await visit(page, auditPath);
@@ -60,7 +53,7 @@ test("the page shows who did what, newest first, in sentences, with refusals mar
 });
 
 test("a filter by identity and by refusals is set by keyboard alone and is in the address, like the open entry", async () => {
-  const { page, problems } = await openAs("owner", auditPath);
+  const { page, problems } = await opened.openAs("owner", auditPath);
   const form = page.locator(".filters");
   await form.locator("input").first().focus();
   await page.keyboard.type("release-ro");
@@ -91,15 +84,15 @@ test("a filter by identity and by refusals is set by keyboard alone and is in th
 });
 
 test("a caller who may not read the audit log sees the missing permission, and a position beyond the end leads back", async () => {
-  const viewer = await openAs("nobody", auditPath);
+  const viewer = await opened.openAs("nobody", auditPath);
   await viewer.page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
-  const { page } = await openAs("owner", `${auditPath}?skip=5000&caller=no&subject=%00`);
+  const { page } = await opened.openAs("owner", `${auditPath}?skip=5000&caller=no&subject=%00`);
   await page.locator(".pager", { hasText: "after the last" }).waitFor();
   await Promise.all([viewer.page.close(), page.close()]);
 });
 
 test("the page and an open entry pass axe and do not scroll sideways, for each size and theme", async () => {
-  const { page, problems } = await openAs("owner", auditPath);
+  const { page, problems } = await opened.openAs("owner", auditPath);
   await page.locator("tbody a").first().click();
   await page.locator(".details").waitFor();
   for (const { size, colorScheme } of views) {

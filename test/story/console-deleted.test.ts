@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
-import { type CallerKind, type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit, type Watched } from "../console.ts";
+import { type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
 
@@ -24,15 +24,8 @@ before(async () => {
 });
 after(() => opened?.close());
 
-const openAs = async (kind: CallerKind, path: string): Promise<Watched> => {
-  const watched = await opened.open("/console");
-  await opened.pasteToken(watched.page, await opened.tokenOf(kind));
-  await visit(watched.page, path);
-  return watched;
-};
-
 test("a viewer sees no way to bring a resource back, and the page passes axe for each size and theme", async () => {
-  const { page, problems } = await openAs("owner", deletedPath);
+  const { page, problems } = await opened.openAs("owner", deletedPath);
   await page.locator("tbody tr", { hasText: "app" }).waitFor();
   for (const { size, colorScheme } of views) {
     await page.setViewportSize(size);
@@ -42,14 +35,14 @@ test("a viewer sees no way to bring a resource back, and the page passes axe for
   }
   assert.deepEqual(problems, []);
   await page.close();
-  const viewer = await openAs("viewer", deletedPath);
+  const viewer = await opened.openAs("viewer", deletedPath);
   await viewer.page.locator("main", { hasText: /gantry\.deletions\.(?:list|undelete)/ }).waitFor();
   assert.equal(await viewer.page.locator(".action").count(), 0);
   await viewer.page.close();
 });
 
 test("a deleted repo is brought back by keyboard alone, after a confirmation", async () => {
-  const { page, problems, requests } = await openAs("owner", deletedPath);
+  const { page, problems, requests } = await opened.openAs("owner", deletedPath);
   await page.locator("button[aria-label='Bring app back']").focus();
   await page.keyboard.press("Enter");
   const dialog = page.locator("dialog");

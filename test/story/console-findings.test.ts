@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { type CallerKind, type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit, type Watched } from "../console.ts";
+import { type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import { openPusher } from "../pusher.ts";
 import type { World } from "../world.ts";
@@ -48,15 +48,8 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-const openAs = async (kind: CallerKind, path: string): Promise<Watched> => {
-  const watched = await opened.open("/console");
-  await opened.pasteToken(watched.page, await opened.tokenOf(kind));
-  await visit(watched.page, path);
-  return watched;
-};
-
 test("findings are listed worst first with their fix, counted by severity, and never without what no source covers", async () => {
-  const { page, problems, requests } = await openAs("viewer", organizationPath);
+  const { page, problems, requests } = await opened.openAs("viewer", organizationPath);
   const before = requests.length;
   await visit(page, findingsPath);
   const rows = page.locator("tbody tr");
@@ -75,7 +68,7 @@ test("findings are listed worst first with their fix, counted by severity, and n
 });
 
 test("a filter is set by keyboard alone and is in the address, and an empty answer says what it leaves out", async () => {
-  const { page, problems } = await openAs("viewer", findingsPath);
+  const { page, problems } = await opened.openAs("viewer", findingsPath);
   await page.locator(".counts a", { hasText: "Critical" }).focus();
   await page.keyboard.press("Enter");
   await page.waitForURL((url) => url.searchParams.get("severity") === "critical");
@@ -100,7 +93,7 @@ test("a filter is set by keyboard alone and is in the address, and an empty answ
 });
 
 test("the page passes axe and does not scroll sideways, for each size and theme, and shows nothing to a caller without permissions", async () => {
-  const { page, problems } = await openAs("owner", findingsPath);
+  const { page, problems } = await opened.openAs("owner", findingsPath);
   await page.locator("tbody tr").first().waitFor();
   for (const { size, colorScheme } of views) {
     await page.setViewportSize(size);
@@ -111,7 +104,7 @@ test("the page passes axe and does not scroll sideways, for each size and theme,
   assert.equal(await page.locator("main img, [onerror]").count(), 0);
   assert.deepEqual(problems, []);
   await page.close();
-  const nobody = await openAs("nobody", findingsPath);
+  const nobody = await opened.openAs("nobody", findingsPath);
   await nobody.page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
   await nobody.page.close();
 });

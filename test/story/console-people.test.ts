@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { objectList, text } from "#base/json.ts";
-import { type CallerKind, type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit, type Watched } from "../console.ts";
+import { type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit, type Watched } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
 
@@ -28,13 +28,6 @@ before(async () => {
 after(() => opened?.close());
 beforeEach(() => opened.browser.context.clearCookies());
 
-const openAs = async (kind: CallerKind, path: string): Promise<Watched> => {
-  const watched = await opened.open("/console");
-  await opened.pasteToken(watched.page, await opened.tokenOf(kind));
-  await visit(watched.page, path);
-  return watched;
-};
-
 const openAsAda = async (path: string): Promise<Watched> => {
   const watched = await opened.open("/console");
   await opened.signIn(watched.page);
@@ -45,7 +38,7 @@ const openAsAda = async (path: string): Promise<Watched> => {
 const invites = async () => objectList(await owned.ok("iam.GroupInvitesService/ListGroupInvites", { uidp: { childrenOf: team } }), "groupInvites");
 
 test("an invite is created by keyboard alone, its code is shown once, and its deletion asks first", async () => {
-  const { page, problems, requests } = await openAs("owner", invitesPath);
+  const { page, problems, requests } = await opened.openAs("owner", invitesPath);
   await page.locator("button:has-text('Invite')").focus();
   await page.keyboard.press("Enter");
   const dialog = page.locator("dialog");
@@ -97,7 +90,7 @@ test("an invite is created by keyboard alone, its code is shown once, and its de
 });
 
 test("a caller without the permission to invite sees invites, no form, and the permission that is missing", async () => {
-  const { page } = await openAs("viewer", `${invitesPath}?add=`);
+  const { page } = await opened.openAs("viewer", `${invitesPath}?add=`);
   await page.locator(".section-about", { hasText: "you need group_invites.create and role_bindings.create" }).waitFor();
   assert.equal(await page.locator("dialog, button:has-text('Invite'), .action").count(), 0);
   await visit(page, sessionsPath);
@@ -106,7 +99,7 @@ test("a caller without the permission to invite sees invites, no form, and the p
 });
 
 test("an administrator ends the session of a user, whose console then asks to sign in", async () => {
-  const admin = await openAs("owner", organizationPath);
+  const admin = await opened.openAs("owner", organizationPath);
   const ada = await openAsAda(organizationPath);
   await visit(admin.page, sessionsPath);
   const row = admin.page.locator("tbody tr", { hasText: "Console" });
@@ -174,7 +167,7 @@ test("an organization that adds a user has an effect on the user only after the 
 
 test("the pages pass axe and do not scroll sideways, for each size and theme", async () => {
   await owned.ok("iam.GroupInvitesService/CreateGroupInvite", { parent: team, groupInvite: { roleUid: builtInRoleUid("editor"), ttl: "3600s" } });
-  const { page, problems } = await openAs("owner", invitesPath);
+  const { page, problems } = await opened.openAs("owner", invitesPath);
   const ada = await openAsAda(accountPath);
   for (const { size, colorScheme } of views) {
     for (const each of [page, ada.page]) {

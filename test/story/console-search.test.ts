@@ -3,18 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { text } from "#base/json.ts";
-import {
-  type CallerKind,
-  callerKinds,
-  type ConsoleWorld,
-  openConsoleWorld,
-  requireAccessible,
-  requireOperations,
-  settled,
-  views,
-  visit,
-  type Watched,
-} from "../console.ts";
+import { callerKinds, type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import { openPusher } from "../pusher.ts";
 import type { World } from "../world.ts";
@@ -41,19 +30,12 @@ before(async () => {
 after(() => opened?.close());
 beforeEach(() => opened.browser.context.clearCookies());
 
-const openAs = async (kind: CallerKind, path = "/console"): Promise<Watched> => {
-  const watched = await opened.open("/console");
-  await opened.pasteToken(watched.page, await opened.tokenOf(kind));
-  await visit(watched.page, path);
-  return watched;
-};
-
 const options = (page: Page): Promise<string[]> => page.locator(".palette [role=option]").allTextContents();
 
 const status = (page: Page) => page.locator(".palette-status [role=status]");
 
 test("search opens by keyboard, finds a repo by a part of its name, and Enter goes to its page", async () => {
-  const { page, problems, requests } = await openAs("viewer");
+  const { page, problems, requests } = await opened.openAs("viewer");
   await page.locator(".search-open").focus();
   await page.keyboard.press("Control+k");
   await page.locator(".palette input:focus").waitFor();
@@ -80,7 +62,7 @@ test("search opens by keyboard, finds a repo by a part of its name, and Enter go
 });
 
 test("a tag is found by the start of its digest and opens in its repo, and a group by its uid", async () => {
-  const { page } = await openAs("viewer");
+  const { page } = await opened.openAs("viewer");
   for (const [typed, address] of [
     [digest.slice(0, 20), `${teamPath}/-/repos/ledger?tag=release-7`],
     [team, teamPath],
@@ -96,7 +78,7 @@ test("a tag is found by the start of its digest and opens in its repo, and a gro
 });
 
 test("search sends nothing for fewer than three characters, and one request for a word typed at once", async () => {
-  const { page, requests } = await openAs("viewer");
+  const { page, requests } = await opened.openAs("viewer");
   await page.keyboard.press("Control+k");
   await page.keyboard.type("ch");
   await status(page).filter({ hasText: "from 3 characters on" }).waitFor();
@@ -108,7 +90,7 @@ test("search sends nothing for fewer than three characters, and one request for 
 });
 
 test("Escape closes search and gives the focus back, and the pages of the place are entries", async () => {
-  const { page } = await openAs("owner", teamPath);
+  const { page } = await opened.openAs("owner", teamPath);
   const button = page.locator(".search-open");
   await button.click();
   await page.locator(".palette input:focus").waitFor();
@@ -124,7 +106,7 @@ test("Escape closes search and gives the focus back, and the pages of the place 
 });
 
 test("a caller without permissions finds no name, and a failed search says why and can be repeated", async () => {
-  const { page } = await openAs("nobody");
+  const { page } = await opened.openAs("nobody");
   await page.keyboard.press("Control+k");
   await page.keyboard.type("checkout");
   await status(page).filter({ hasText: "No name that you can see contains “checkout”." }).waitFor();
@@ -139,7 +121,7 @@ test("a caller without permissions finds no name, and a failed search says why a
 });
 
 test("the question mark lists the keys, and keys without a modifier can be switched off", async () => {
-  const { page } = await openAs("viewer");
+  const { page } = await opened.openAs("viewer");
   await page.keyboard.press("?");
   await page.locator("dialog h2", { hasText: "Keyboard shortcuts" }).waitFor();
   await page.locator("dialog input[type=checkbox]").uncheck();
@@ -156,7 +138,7 @@ test("the question mark lists the keys, and keys without a modifier can be switc
 
 test("search and the list of keys pass axe and do not scroll sideways, for each kind of caller, size and theme", async () => {
   for (const kind of callerKinds) {
-    const { page, problems } = await openAs(kind, kind === "nobody" ? "/console" : teamPath);
+    const { page, problems } = await opened.openAs(kind, kind === "nobody" ? "/console" : teamPath);
     for (const { size, colorScheme } of views) {
       await page.setViewportSize(size);
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
@@ -183,7 +165,7 @@ test("search and the list of keys pass axe and do not scroll sideways, for each 
 
 test("an address of names opens a group or a repo with at most four requests besides the tree", async () => {
   const path = `${teamPath}/-/repos/checkout`;
-  const { page, requests } = await openAs("owner");
+  const { page, requests } = await opened.openAs("owner");
   await settled(page);
   for (const [address, title] of [
     [teamPath, "payments"],
@@ -202,7 +184,7 @@ test("an address of names opens a group or a repo with at most four requests bes
 });
 
 test("an unknown or malformed path says so, and offers a search for its last name", async () => {
-  const { page } = await openAs("viewer", `/console/${organizationName}/checkout`);
+  const { page } = await opened.openAs("viewer", `/console/${organizationName}/checkout`);
   await page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
   await page.click("button:has-text('Search for “checkout”')");
   await status(page).filter({ hasText: "2 matches" }).waitFor();
@@ -228,7 +210,7 @@ test("a caller who sees a part of the tree opens a group by its name, and choose
     const region = text(await owned.ok("iam.GroupsService/CreateGroup", { parent, group: { name } }), "uid");
     uids.push(text(await owned.ok("iam.GroupsService/CreateGroup", { parent: region, group: { name: "shared" } }), "uid"));
   }
-  const { page } = await openAs("viewer", "/console/shared?groups=50");
+  const { page } = await opened.openAs("viewer", "/console/shared?groups=50");
   await page.locator("h1", { hasText: "Several groups have this path" }).waitFor();
   await requireAccessible(page, "choice");
   await page

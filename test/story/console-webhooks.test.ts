@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
-import { type CallerKind, type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit, type Watched } from "../console.ts";
+import { type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
 import { openSink, type Sink } from "./sink.ts";
@@ -32,15 +32,8 @@ after(async () => {
   await sink?.close();
 });
 
-const openAs = async (kind: CallerKind, path: string): Promise<Watched> => {
-  const watched = await opened.open("/console");
-  await opened.pasteToken(watched.page, await opened.tokenOf(kind));
-  await visit(watched.page, path);
-  return watched;
-};
-
 test("a failed delivery is found by its state, and is sent again by keyboard alone", async () => {
-  const { page, problems, requests } = await openAs("owner", webhooksPath);
+  const { page, problems, requests } = await opened.openAs("owner", webhooksPath);
   const [subscriptions, deliveries] = [page.locator("section.card").nth(0), page.locator("section.card").nth(1)];
   await subscriptions.locator("tbody tr", { hasText: sink.url }).waitFor();
   assert.match((await subscriptions.locator("tbody").textContent()) ?? "", /All types/);
@@ -70,7 +63,7 @@ test("a failed delivery is found by its state, and is sent again by keyboard alo
 });
 
 test("the page sends at most four requests, and a group without subscriptions leads to the guide", async () => {
-  const { page, requests } = await openAs("owner", `${organizationPath}/payments`);
+  const { page, requests } = await opened.openAs("owner", `${organizationPath}/payments`);
   const before = requests.length;
   await visit(page, webhooksPath);
   await page.locator("tbody tr").first().waitFor();
@@ -78,13 +71,13 @@ test("the page sends at most four requests, and a group without subscriptions le
   const sent = requests.slice(before).filter(({ url }) => !url.pathname.startsWith("/console/assets/") && !isTree(url));
   assert.ok(sent.length <= 4, sent.map(({ url }) => url.pathname).join("\n"));
   await page.close();
-  const nobody = await openAs("nobody", webhooksPath);
+  const nobody = await opened.openAs("nobody", webhooksPath);
   await nobody.page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
   await nobody.page.close();
 });
 
 test("the page passes axe and does not scroll sideways, for each size and theme", async () => {
-  const { page, problems } = await openAs("viewer", webhooksPath);
+  const { page, problems } = await opened.openAs("viewer", webhooksPath);
   await page.locator(".section-about", { hasText: "you need subscriptions.update" }).waitFor();
   assert.equal(await page.locator(".action").count(), 0);
   for (const { size, colorScheme } of views) {
