@@ -87,7 +87,7 @@ const post = async (form: Readonly<Record<string, string>>): Promise<SessionAnsw
 const hold = ({ signedIn, token, expiresIn = 0 }: SessionAnswer, pasted = false): boolean => {
   if (signedIn !== true || token === undefined) return false;
   held = { token, untilMs: performance.now() + expiresIn * 1000, pasted };
-  update({ state: "in", notice: "", offer: undefined });
+  update({ state: "in", notice: "" });
   return true;
 };
 
@@ -170,12 +170,14 @@ const takeOfferedCode = (): string => {
 
 const noticeOf = (thrown: unknown): string => (thrown instanceof TypeError ? texts.offline : thrown instanceof Error ? thrown.message : String(thrown));
 
-const showOffer = async (code: string): Promise<void> => {
+/** Asks whether to continue as the account of a code. Returns why not, or "". */
+const showOffer = async (code: string): Promise<string> => {
   try {
     const { account } = await post({ do: "account", code });
-    update({ state: "out", notice: "", offer: account && { code, account } });
+    update({ offer: account && { code, account } });
+    return "";
   } catch (thrown) {
-    update({ state: "out", notice: `${texts.offerFailed}: ${noticeOf(thrown)}` });
+    return `${texts.offerFailed}: ${noticeOf(thrown)}`;
   }
 };
 
@@ -183,34 +185,33 @@ const showOffer = async (code: string): Promise<void> => {
 export const acceptOffer = async ({ code }: Offer): Promise<void> => {
   try {
     hold(await post({ do: "redeem", code }), true);
+    update({ offer: undefined });
   } catch (thrown) {
-    update({ offer: undefined, notice: `${texts.offerFailed}: ${noticeOf(thrown)}` });
+    update({ state: "out", offer: undefined, notice: `${texts.offerFailed}: ${noticeOf(thrown)}` });
   }
 };
 
 export const declineOffer = (): void => {
-  update({ state: "starting", offer: undefined });
-  void startSession();
+  update({ offer: undefined });
+  if (session.state === "starting") void startSession();
 };
 
 // The same page gets another code if the command runs again.
 window.addEventListener("hashchange", () => {
   const code = takeOfferedCode();
-  if (code !== "") void showOffer(code);
+  if (code !== "") void showOffer(code).then((notice) => notice !== "" && session.state === "out" && update({ notice }));
 });
 
 export const startSession = async (): Promise<void> => {
   const code = takeOfferedCode();
-  if (code !== "") {
-    await showOffer(code);
-    return;
-  }
+  const notice = code === "" ? "" : await showOffer(code);
+  if (code !== "" && notice === "") return;
   const parameters = new URLSearchParams(location.search);
   try {
     const isReturn = location.pathname === root && parameters.has("state");
     if (isReturn && (await redeem(parameters))) return;
     if (await renew()) return;
-    update({ state: "out" });
+    update({ state: "out", ...(notice === "" ? {} : { notice }) });
   } catch (thrown) {
     update({ state: "out", notice: noticeOf(thrown) });
   }
