@@ -23,7 +23,7 @@ export const bounds = {
   start: { of: "anchor", most: 0.9, today: 1.1 },
   idle: { of: "core", most: 0.5 },
   // 120 and 250 ms on a machine where `node -e 0` takes 40.
-  help: { of: "node", most: 3 },
+  help: { of: "node", most: 3, today: 3.4 },
   command: { of: "node", most: 6.25, today: 8.2 },
   token: { of: "node", most: 6.25, today: 11 },
   // As many requests per second as the peer, and 1.3 times as many, in CPU time.
