@@ -115,6 +115,25 @@ test("a check waits until the image is read and matched, and its exit status fol
   assert.equal((await run("findings", "check", "acme/app:1.0")).status, 0);
 });
 
+test("while an image is read and matched, a response says that it is pending or has all its findings", async () => {
+  for (let round = 1; round <= 8; round++) {
+    const image = `acme/racing:${round}`;
+    await push("acme/racing", String(round), ["alpha", "beta"]);
+    let isReady = false;
+    const counts = new Set<number>();
+    const ask = async (): Promise<void> => {
+      while (!isReady) {
+        const reply = await world.ok("gantry.findings.v1.FindingsService/ListFindings", { images: [image] }, { token });
+        if (objectList(part(reply, "summary"), "images").some(({ pending }) => pending === true)) continue;
+        isReady = true;
+        counts.add(objectList(reply, "findings").length);
+      }
+    };
+    await Promise.all([ask(), ask(), ask(), turn()]);
+    assert.deepEqual([...counts], [2]);
+  }
+});
+
 test("unknown coverage is always printed, and fails a check only with unknown", async () => {
   await push("acme/partly", "1.0", ["gamma"]);
   const registry = openPusher(world, "acme/partly", token);

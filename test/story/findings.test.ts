@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
 import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
+import { asOwner, freshDatabase } from "../database.ts";
 import { openOwners, type Owners } from "../owner.ts";
 import { descriptorOf, ociIndex, openPusher, type Pushed, type Pusher } from "../pusher.ts";
 import { openWorld, type World } from "../world.ts";
@@ -308,4 +309,37 @@ test("a resolved or suppressed finding is listed only if its state is requested"
   assert.ok(Number(part(reply, "coverage").imageCount) > 0);
   const [gone = {}] = objectList(await listFindings(group, { states: ["AFFECTED_IMAGE_STATE_RESOLVED"] }), "findings");
   assert.deepEqual([text(gone, "advisoryId"), text(gone, "severity")], [`GHSA-gone-${name}`, "FINDING_SEVERITY_CRITICAL"]);
+});
+
+test("an organization whose findings cannot be updated delays no other, and has the changes after the next match", async () => {
+  const database = await freshDatabase();
+  const [sharedWorld, sharedOwners] = [world, owners];
+  const logged: string[] = [];
+  const blobs = join(folder, "blobs-of-failing");
+  world = await openWorld({ DATABASE_URL: database.url, GANTRY_BLOBS: blobs, GANTRY_OPEN_ORGANIZATIONS: "true" }, (event, facts) =>
+    logged.push(`${event} ${String(facts?.organization ?? "")}`),
+  );
+  owners = openOwners(world);
+  try {
+    const both = [await newGroup(), await newGroup()].sort((one, other) => (one.group < other.group ? -1 : 1));
+    const cve = newCve();
+    for (const { group, name } of both) {
+      await push(group, `${name}/web`, "latest", ["pkg:npm/lantern@1.0.0"]);
+      await publish(group, `GHSA-fail-${made}`, "lantern", { vector: critical, aliases: [cve] });
+    }
+    const [first = "", second = ""] = both.map(({ group }) => group);
+    const exploited = async (): Promise<unknown[]> =>
+      Promise.all([first, second].map(async (group) => objectList(await listFindings(group), "findings").map((each) => each.exploited === true)));
+    await asOwner(database.url, `alter table affected_images add constraint broken check (uid not like '${first}%' or exploit_added_date = '')`);
+    await importExploits({ [cve]: "2026-03-01" });
+    assert.deepEqual(await exploited(), [[false], [true]]);
+    assert.deepEqual(new Set(logged.filter((line) => line.startsWith("images."))), new Set([`images.unmatched ${first}`]));
+    await asOwner(database.url, "alter table affected_images drop constraint broken");
+    await world.server.sboms.turn();
+    assert.deepEqual(await exploited(), [[true], [true]]);
+  } finally {
+    await world.close();
+    await database.drop();
+    [world, owners] = [sharedWorld, sharedOwners];
+  }
 });

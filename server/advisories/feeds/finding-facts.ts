@@ -5,6 +5,7 @@ import { cvssBaseScore } from "#base/cvss.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import {
+  addOrganizationToMatch,
   type AffectedFacts,
   deleteChangedVulnerabilities,
   type ExploitFacts,
@@ -180,24 +181,31 @@ const updatePiece = (services: Services, root: string, ids: readonly string[], a
 /**
  * Updates the findings of all vulnerabilities with changed severities or exploitation. Matching of the same organization waits, so that
  * no match keeps facts from before a change. Any number of servers may run it; the changes stay queued until all findings are updated.
+ * An organization that fails is queued to be matched as a whole, which reads the same facts, and delays no other.
  */
 export const updateFindings = async (services: Services, goOn: () => Promise<void> = async () => {}): Promise<void> => {
-  const { store } = services;
+  const { store, log } = services;
   for (;;) {
     const changes = await findChangedVulnerabilities(store.read, limits.changedVulnerabilities);
     if (changes.length === 0) return;
     const ids = await findIdsOfRecords(store.read, [...new Set(changes.map(({ id }) => id))]);
+    const failed: string[] = [];
     for (const root of await findRootsWithAdvisories(store.read, ids)) {
       for (let after: string | undefined = ""; after !== undefined; ) {
         await goOn();
-        after = await updatePiece(services, root, ids, after);
+        after = await updatePiece(services, root, ids, after).catch((cause: unknown) => {
+          log("images.unmatched", { organization: root, cause });
+          failed.push(root);
+          return undefined;
+        });
       }
     }
-    await store.write((rows) =>
-      deleteChangedVulnerabilities(
+    await store.write(async (rows) => {
+      await deleteChangedVulnerabilities(
         rows,
         changes.map(({ position }) => position),
-      ),
-    );
+      );
+      for (const root of failed) await addOrganizationToMatch(rows, root, true);
+    });
   }
 };

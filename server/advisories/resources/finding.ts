@@ -23,8 +23,7 @@ interface NamedImage extends ImageInRepo {
   readonly image: string;
 }
 
-/** Throws NOT_FOUND for an image that does not exist or that the caller does not see. */
-const namedImages = async ({ request, rows, services, visiblePaths }: ReadContext): Promise<NamedImage[]> => {
+const readNamedImages = async ({ request, rows, services, visiblePaths }: ReadContext): Promise<NamedImage[]> => {
   const host = new URL(services.publicUrl).host;
   const found = await Promise.all(
     [...new Set(texts(request, "images"))].map(async (image) => {
@@ -39,6 +38,15 @@ const namedImages = async ({ request, rows, services, visiblePaths }: ReadContex
     }),
   );
   return found.flat();
+};
+
+const read = new WeakMap<ReadContext, Promise<readonly NamedImage[]>>();
+
+/** Reads once, because tags may move. Throws NOT_FOUND for an image that does not exist or that the caller does not see. */
+const namedImages = (context: ReadContext): Promise<readonly NamedImage[]> => {
+  const known = read.get(context) ?? readNamedImages(context);
+  read.set(context, known);
+  return known;
 };
 
 /** Says what is unknown about the images of the request. */
@@ -130,6 +138,8 @@ const findPercentiles = async ({ rows }: ReadContext, records: readonly JsonObje
 /** The list always includes coverage gaps, and counts by severity on its first page. */
 const listFindings = async (context: ReadContext): Promise<Outcome> => {
   const bound = boundOf(context, "gantry.findings.v1.Finding");
+  // First: the findings of an image that is not pending by then are complete.
+  const requested = await requestedImages(context);
   let counts: ReadonlyMap<string, number> | undefined;
   const outcome = await list(bound, async (rows, selection) => {
     counts = await countRowsBy(rows, bound.shape.table, selection, "severity_rank");
@@ -163,7 +173,6 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
     return count === 0 ? [] : [{ severity, count: String(count) }];
   });
   const coverage = await coverageStatement(context, placesOf(context));
-  const requested = await requestedImages(context);
   const summary = { ...(severityCounts.length > 0 ? { severityCounts } : {}), ...(requested.length > 0 ? { images: requested } : {}) };
   return { ...outcome, reply: { ...outcome.reply, findings: shown, summary, coverage } };
 };
