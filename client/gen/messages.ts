@@ -3055,6 +3055,60 @@ export type FindingFixState =
   | "FINDING_FIX_STATE_NOT_FIXED"
   | "FINDING_FIX_STATE_WONT_FIX";
 
+/** Findings that have something in common. */
+export interface FindingGroup {
+  /** The vulnerability: its CVE ID, or else the ID of the advisory. Only for groups by vulnerability. */
+  vulnerability: string;
+  /** Other IDs of the vulnerability. Only for groups by vulnerability. */
+  aliases: string[];
+  /** Name of the package. Only for groups by package. */
+  packageName: string;
+  /** Uid of the group of the repo. Only for groups by image or group. */
+  groupUid: string;
+  /** Name of the repo. Only for groups by image. */
+  repo: string;
+  /** Uid of the repo; empty for images that were only imported. Only for groups by image. */
+  repoUid: string;
+  /** Digest that the tags point at. Only for groups by image. */
+  digest: string;
+  /** Tags that point at the image. Only for groups by image. */
+  tags: string[];
+  /** The highest severity of its findings. */
+  severity: FindingSeverity;
+  /** The severity as a number, by which `order_by=severity` sorts: 0 for unknown to 5 for critical. */
+  severityRank: number;
+  /** Number of findings with each severity, the highest first. */
+  severityCounts: FindingSeverityCount[];
+  /** Number of findings. */
+  findingCount: string;
+  /** Number of images with at least one of them. */
+  imageCount: string;
+  /** Number of findings with a fixed version. */
+  fixableCount: string;
+  /** Number of findings of known exploited vulnerabilities. */
+  exploitedCount: string;
+  /** The highest EPSS score of its findings; 0 if none is known. */
+  epssScore: number;
+  /** When the first of its findings was found. */
+  firstCreateTime?: string;
+}
+
+/**
+ * What findings are grouped by.
+ *
+ * - `FINDING_GROUP_BY_UNSPECIFIED`: Not given.
+ * - `FINDING_GROUP_BY_VULNERABILITY`: Vulnerability: its CVE ID, or else the ID of the advisory.
+ * - `FINDING_GROUP_BY_PACKAGE`: Name of the package.
+ * - `FINDING_GROUP_BY_IMAGE`: Image: repo and digest.
+ * - `FINDING_GROUP_BY_GROUP`: Group of the repo, without the groups below.
+ */
+export type FindingGroupBy =
+  | "FINDING_GROUP_BY_UNSPECIFIED"
+  | "FINDING_GROUP_BY_VULNERABILITY"
+  | "FINDING_GROUP_BY_PACKAGE"
+  | "FINDING_GROUP_BY_IMAGE"
+  | "FINDING_GROUP_BY_GROUP";
+
 /**
  * How severe a vulnerability is.
  *
@@ -3482,6 +3536,64 @@ export interface GroupFilterInput {
   descendantsOf?: string | undefined;
   /** Uid of a group: it alone, without the groups below it. */
   childrenOf?: string | undefined;
+}
+
+/** Which findings to group, and how. All conditions apply together. */
+export interface GroupFindingsRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** What the findings of a group have in common. */
+  groupBy: FindingGroupBy;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Only findings of these images, named as in ListFindings. */
+  images?: readonly string[] | undefined;
+  /** Only findings with one of these IDs, of the advisory or as an alias, such as `CVE-2021-44228`; exactly. */
+  advisoryIds?: readonly string[] | undefined;
+  /** Only findings in packages with one of these names, exactly. */
+  packages?: readonly string[] | undefined;
+  /** Only images with a tag that matches one of these patterns. `*` matches any characters: `prod-*`. */
+  tags?: readonly string[] | undefined;
+  /** Only this severity and higher ones. */
+  minSeverity?: FindingSeverity | undefined;
+  /** Only this EPSS score and higher ones. */
+  minEpssScore?: number | undefined;
+  /** True: only vulnerabilities that a catalog of known exploited vulnerabilities (KEV) lists. */
+  exploited?: boolean | undefined;
+  /** True: only findings with a fixed version. */
+  fixable?: boolean | undefined;
+  /** True: only images that clients report as in use. */
+  inUse?: boolean | undefined;
+  /** Only these states; by default all but RESOLVED and SUPPRESSED. */
+  states?: readonly AffectedImageState[] | undefined;
+  /** Only findings that were first found after this time. */
+  appearedSince?: string | undefined;
+  /** Only findings that were first found before this time. */
+  appearedBefore?: string | undefined;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`: `image_count desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of groups of findings. */
+export interface GroupFindingsResponse {
+  /** The groups of this page. */
+  groups: FindingGroup[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many groups there are in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+  /** The images that the request names. */
+  summary?: FindingSummary;
+  /** As in ListFindings. */
+  coverage?: CoverageStatement;
 }
 
 /** An organization or a folder in one. */

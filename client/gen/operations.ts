@@ -138,6 +138,7 @@ export const operations = {
   advisoryFeedFilesReadCsaf: { name: "gantry.feeds.v1.FeedFilesService/ReadCsaf", verb: "GET", path: "/.well-known/csaf/{path=**}", givesFile: true },
   advisoryFeedFilesReadCsafAggregator: { name: "gantry.feeds.v1.FeedFilesService/ReadCsafAggregator", verb: "GET", path: "/.well-known/csaf-aggregator/{path=**}", givesFile: true },
   findingsList: { name: "gantry.findings.v1.FindingsService/ListFindings", verb: "GET", path: "/gantry/v1/findings", items: "findings", reply: "ListFindingsResponse", parent: true },
+  findingsGroup: { name: "gantry.findings.v1.FindingsService/GroupFindings", verb: "GET", path: "/gantry/v1/findings:group", reply: "GroupFindingsResponse", parent: true },
   registryAffectedImagesList: { name: "gantry.images.v1.AffectedImagesService/ListAffectedImages", verb: "GET", path: "/gantry/v1/affectedImages", items: "affectedImages", reply: "ListAffectedImagesResponse", parent: true },
   registryImageContentsList: { name: "gantry.images.v1.ImageContentsService/ListImageContents", verb: "GET", path: "/gantry/v1/imageContents", items: "imageContents", reply: "ListImageContentsResponse", parent: true },
   registryImagePackagesFind: { name: "gantry.images.v1.ImagePackagesService/FindImagePackages", verb: "GET", path: "/gantry/v1/imagePackages/{repoUid=**}:find", reply: "FindImagePackagesResponse" },

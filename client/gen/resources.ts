@@ -139,6 +139,8 @@ import type {
   GetTagHistoryRequest,
   GetTagRequest,
   Group,
+  GroupFindingsRequest,
+  GroupFindingsResponse,
   GroupInvite,
   GroupInviteRequest,
   GroupInviteV1,
@@ -4166,6 +4168,20 @@ export class FindingsApi {
    */
   list(request: ListFindingsRequest = {}, options?: ListOptions): List<Finding, ListFindingsResponse> {
     return this.#client.list(operations.findingsList, request, options);
+  }
+
+  /**
+   * Group the findings that ListFindings lists by vulnerability, package, image or group, and count each.
+   *
+   * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.group({ groupBy: "FINDING_GROUP_BY_VULNERABILITY" });
+   * ```
+   */
+  group(request: GroupFindingsRequest, options?: RequestOptions): ApiCall<GroupFindingsResponse> {
+    return this.#client.one(operations.findingsGroup, request, options);
   }
 }
 

@@ -65,6 +65,7 @@ export {
   needsSize,
   type Page,
   pageStatement,
+  selectedRows,
   type Selection,
   wholeTable,
 } from "./list.ts";

@@ -373,10 +373,17 @@ const parentTerms = (parameters: Parameters, { order }: Selection, condition: Co
 const inDiskOrder = (terms: readonly string[]): string[] => (terms.length === 0 ? [] : [`((${terms.join(" and ")}) or uid = '')`]);
 
 /** Index conditions first, the rest as filters. `readsAll`: all rows, in any order. */
-const pathTerms = (parameters: Parameters, selection: Selection, path: AccessPath, { bounds, within }: Source, readsAll = false): string[] => {
+const pathTerms = (
+  parameters: Parameters,
+  selection: Selection,
+  path: AccessPath,
+  { bounds, within }: Source,
+  readsAll: boolean | "from the table" = false,
+): string[] => {
   const { branch, low, high } = bounds;
-  const matched = readsAll && looksThrough(selection) ? inDiskOrder : (terms: readonly string[]) => terms;
-  const rest = remainingTerms(parameters, selection, path, readsAll);
+  const isUnordered = readsAll === "from the table" || (readsAll && looksThrough(selection));
+  const matched = isUnordered ? inDiskOrder : (terms: readonly string[]) => terms;
+  const rest = remainingTerms(parameters, selection, path, readsAll !== false);
   const root = (): string => `left(uid, 40) = left(${low()}, 40)`;
   const range = (): string[] => (within.length > 0 ? [...within] : rangeFilters(bounds));
   // The root implies the range; over a million rows the check costs more than reading them.
@@ -391,7 +398,7 @@ const pathTerms = (parameters: Parameters, selection: Selection, path: AccessPat
     case "uid":
       return [...matched(branch && isWholeTable(branch) ? [] : [`uid >= ${low()}`, `uid < ${high()}`]), ...afterCursor(parameters, selection), ...rest];
     case "parent":
-      if (isScannedByUid(selection, path, readsAll))
+      if (isScannedByUid(selection, path, readsAll !== false))
         return [...valueRangeTerms(parameters, selection, "left(uid, -17)", parameters.add(path.condition.value), bounds), ...rest];
       return [
         ...matched(parentTerms(parameters, selection, path.condition, range)),
@@ -731,19 +738,31 @@ export const isLarge = async (rows: Read, table: Table, selection: Selection): P
   !coversWholeRoots(selection) &&
   (await countRows(rows, table, { ...selection, conditions: [], countMax: limits.sortRowsMax + 1 })) > limits.sortRowsMax;
 
-/** Returns the number of rows for each value of a column; values without rows are absent. */
-export const countRowsBy = async (rows: Read, table: Table, requested: Selection, column: string): Promise<ReadonlyMap<string, number>> => {
+/** Returns a subquery of these columns of the selected rows, in any order, and its parameters. An index may have the columns, or only the table. */
+const selectedText = (
+  table: Table,
+  requested: Selection,
+  columns: string,
+  readsAll: true | "from the table",
+): { readonly text: string; readonly values: readonly Param[] } => {
   const selection = { ...restrictToChildren(requested), after: undefined };
-  if (selection.branches.length === 0) return new Map();
   const parameters = new Parameters();
+  if (selection.branches.length === 0) return { text: `select ${columns} from ${table.name} where false`, values: [] };
   const path = mostSelectivePath(selection) ?? uidPath;
   const source = sourceOf(parameters, selection, path);
   const ranges = path.by === "values" ? valueRanges(parameters, selection, path, source) : undefined;
   const each = ranges?.each ?? source.branches;
-  const terms = ranges?.terms ?? pathTerms(parameters, selection, path, source, true);
-  const counted = `select ${column} as value, count(*) as rows from ${table.name}${whereClause(terms)} group by 1`;
-  const from = each ? `${each} cross join lateral (${counted}) as each` : `(${counted}) as each`;
-  const found = await rows.query(`select each.value, sum(each.rows)::bigint from ${from} group by 1`, parameters.values, wideCount);
+  const found = `select ${columns} from ${table.name}${whereClause(ranges?.terms ?? pathTerms(parameters, selection, path, source, readsAll))}`;
+  return { text: each ? `select found.* from ${each} cross join lateral (${found}) as found` : found, values: parameters.values };
+};
+
+/** Returns a subquery of these columns of the selected rows, in any order, and its parameters. */
+export const selectedRows = (table: Table, selection: Selection, columns: string) => selectedText(table, selection, columns, "from the table");
+
+/** Returns the number of rows for each value of a column; values without rows are absent. */
+export const countRowsBy = async (rows: Read, table: Table, selection: Selection, column: string): Promise<ReadonlyMap<string, number>> => {
+  const { text, values } = selectedText(table, selection, `${column} as value`, true);
+  const found = await rows.query(`select value, count(*) from (${text}) as found group by 1`, values, wideCount);
   return new Map(found.map(([value, count]) => [value ?? "", Number(count)]));
 };
 

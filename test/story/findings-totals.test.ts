@@ -70,7 +70,58 @@ const importRecord = async (kinds: readonly ("vulnerabilities" | "advisories")[]
 
 const severityOf = (level: Severity): JsonObject => (vectors[level] === "" ? {} : { severity: [{ type: "CVSS_V3", score: vectors[level] }] });
 
-test("totals of findings, affected images and version 1 agree with a model in memory after any imports and pushes", async () => {
+/** What the findings of a group share, of a finding or of a group. */
+const groupings: Readonly<Record<string, (of: JsonObject) => string>> = {
+  VULNERABILITY: (of) => text(of, "vulnerability") || (texts(of, "aliases")[0] ?? ""),
+  PACKAGE: (of) => text(of, "packageName"),
+  IMAGE: (of) => `${text(of, "repo")}@${text(of, "digest")}`,
+  GROUP: (of) => text(of, "groupUid") || text(of, "uid").slice(0, -17),
+};
+
+const summaryOf = (key: string, findings: readonly JsonObject[]): JsonObject => {
+  const counts = Map.groupBy(findings, (each) => text(each, "severity"));
+  const [worst] = findings.toSorted((one, other) => Number(other.severityRank ?? 0) - Number(one.severityRank ?? 0));
+  return {
+    key,
+    worst: worst ? text(worst, "severity") : "",
+    counts: [...counts].map(([level, { length }]) => `${level} ${length}`).sort(),
+    findings: findings.length,
+    images: new Set(findings.map((each) => `${text(each, "repo")}@${text(each, "digest")}`)).size,
+    fixable: findings.filter((each) => text(each, "fixState") === "FINDING_FIX_STATE_FIXABLE").length,
+    first: findings.map((each) => text(each, "createTime")).sort()[0] ?? "",
+  };
+};
+
+const groupSummaryOf = (sharedBy: (of: JsonObject) => string, group: JsonObject): JsonObject => ({
+  key: sharedBy(group),
+  worst: text(group, "severity"),
+  counts: objectList(group, "severityCounts")
+    .map((each) => `${text(each, "severity")} ${String(each.count)}`)
+    .sort(),
+  findings: Number(group.findingCount ?? 0),
+  images: Number(group.imageCount ?? 0),
+  fixable: Number(group.fixableCount ?? 0),
+  first: text(group, "firstCreateTime"),
+});
+
+/** Reads pages of two. */
+const readGroups = async (request: JsonObject, token: string): Promise<JsonObject[]> => {
+  const groups: JsonObject[] = [];
+  for (let pageToken = ""; ; ) {
+    const page = await world.ok(
+      "gantry.findings.v1.FindingsService/GroupFindings",
+      { ...request, pageSize: 2, ...(pageToken === "" ? {} : { pageToken }) },
+      { token },
+    );
+    groups.push(...objectList(page, "groups"));
+    pageToken = text(page, "nextPageToken");
+    if (pageToken !== "") continue;
+    assert.equal(Number(page.totalCount), groups.length);
+    return groups;
+  }
+};
+
+test("totals of findings, their groups, affected images and version 1 agree with a model in memory after any imports and pushes", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 10 }), async (steps) => {
       const name = `totals-${++made}`;
@@ -127,6 +178,18 @@ test("totals of findings, affected images and version 1 agree with a model in me
       );
       const wanted = Map.groupBy(expected, (each) => each.severity);
       assert.deepEqual(counts, Object.fromEntries([...wanted].map(([level, { length }]) => [level, length])));
+
+      const rows = objectList(findings, "findings");
+      for (const [by, sharedBy] of Object.entries(groupings)) {
+        const groups = await readGroups({ uidp: asked.uidp, groupBy: `FINDING_GROUP_BY_${by}`, orderBy: "finding_count desc" }, await token());
+        const shared = [...Map.groupBy(rows, sharedBy)].map(([key, own]) => summaryOf(key, own));
+        assert.deepEqual(groups.map((each) => JSON.stringify(groupSummaryOf(sharedBy, each))).sort(), shared.map((each) => JSON.stringify(each)).sort(), by);
+        const sizes = groups.map((each) => Number(each.findingCount));
+        assert.deepEqual(
+          sizes,
+          sizes.toSorted((one, other) => other - one),
+        );
+      }
 
       const affected = await world.ok("gantry.images.v1.AffectedImagesService/ListAffectedImages", asked, { token: await token() });
       const open = objectList(affected, "affectedImages").filter((row) => text(row, "endTime") === "");

@@ -1,12 +1,22 @@
 // Findings: the rows of affected images (affected-image.ts) with severity, exploitation and fix. Matching writes these facts, and
 // imports update them (server/advisories/feeds/finding-facts.ts).
 
-import { missing } from "#base/fault.ts";
+import { invalid, missing } from "#base/fault.ts";
 import { readImageName } from "#base/image-name.ts";
 import { type JsonObject, objectList, text, texts } from "#base/json.ts";
+import { pageOf } from "#base/page.ts";
 import { covers, EVERYWHERE, isUid, parentOf, rootOf } from "#base/uid.ts";
-import { findPendingImages, type ImageInRepo, noDueDate, readExploitFacts } from "#advisories/store";
-import { boundOf, list, type Outcome, type ReadContext, resource } from "#kernel";
+import {
+  findFindingGroups,
+  type FindingGroup,
+  type FindingGroupBy,
+  findPendingImages,
+  type ImageInRepo,
+  isFindingGroupBy,
+  noDueDate,
+  readExploitFacts,
+} from "#advisories/store";
+import { answerPage, boundOf, findListed, list, type Outcome, type ReadContext, resource } from "#kernel";
 import { findDigestsInUse, findNamedDigests, findRepoByName, findTaggedDigests, type RepoRange, type ReportedImage } from "#registry/store";
 import { type Condition, countRowsBy, wholeTable } from "#db";
 import { coverageStatement, placesOf, unjudgedOfDigests, unjudgedOfTags } from "./coverage/statement.ts";
@@ -135,6 +145,12 @@ const findPercentiles = async ({ rows }: ReadContext, records: readonly JsonObje
   return found;
 };
 
+const severityCountsOf = (countOf: (rank: number) => string | undefined): JsonObject[] =>
+  [...severities.entries()].reverse().flatMap(([rank, severity]) => {
+    const count = countOf(rank) ?? "0";
+    return count === "0" ? [] : [{ severity, count }];
+  });
+
 /** The list always includes coverage gaps, and counts by severity on its first page. */
 const listFindings = async (context: ReadContext): Promise<Outcome> => {
   const bound = boundOf(context, "gantry.findings.v1.Finding");
@@ -168,13 +184,54 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
       ...(own.length === 0 ? {} : { unjudged: own }),
     };
   });
-  const severityCounts = [...severities.entries()].reverse().flatMap(([rank, severity]) => {
-    const count = counts?.get(String(rank)) ?? 0;
-    return count === 0 ? [] : [{ severity, count: String(count) }];
-  });
+  const severityCounts = severityCountsOf((rank) => counts?.get(String(rank))?.toString());
   const coverage = await coverageStatement(context, placesOf(context));
   const summary = { ...(severityCounts.length > 0 ? { severityCounts } : {}), ...(requested.length > 0 ? { images: requested } : {}) };
   return { ...outcome, reply: { ...outcome.reply, findings: shown, summary, coverage } };
+};
+
+const vulnerabilityOf = ({ key, advisoryId, aliases }: FindingGroup): JsonObject => {
+  const others = [advisoryId, ...aliases].filter((id) => id !== key);
+  return { vulnerability: key, ...(others.length > 0 ? { aliases: [...new Set(others)] } : {}) };
+};
+
+const placeOf = ({ groupUid, repo, repoUid, digest, tags }: FindingGroup): JsonObject => ({ groupUid, repo, repoUid, digest, tags: [...tags] });
+
+const sharedOf: Readonly<Record<FindingGroupBy, (group: FindingGroup) => JsonObject>> = {
+  FINDING_GROUP_BY_VULNERABILITY: vulnerabilityOf,
+  FINDING_GROUP_BY_PACKAGE: ({ packageName }) => ({ packageName }),
+  FINDING_GROUP_BY_IMAGE: placeOf,
+  FINDING_GROUP_BY_GROUP: ({ groupUid }) => ({ groupUid }),
+};
+
+const groupFindings = async (context: ReadContext): Promise<Outcome> => {
+  const bound = boundOf(context, "gantry.findings.v1.Finding");
+  const by = text(context.request, "groupBy");
+  if (!isFindingGroupBy(by)) throw invalid([{ field: "group_by", description: "must be given" }]);
+  const requested = await requestedImages(context);
+  const listed = await findListed(bound, context);
+  const outcome = await answerPage(context, async (page) => {
+    const selection = { ...listed, order: page.order, after: undefined, skip: 0, limit: page.limit, count: false, size: undefined };
+    const { groups, total } = await findFindingGroups(context.rows, bound.shape.table, selection, { by, ...page });
+    const rows = groups.map((group) => ({
+      key: [group.position, group.key],
+      record: {
+        ...sharedOf[by](group),
+        severity: severities[group.severityRank] ?? "",
+        severityRank: group.severityRank,
+        severityCounts: severityCountsOf((rank) => group.severityCounts[rank]),
+        findingCount: group.findingCount,
+        imageCount: group.imageCount,
+        fixableCount: group.fixableCount,
+        exploitedCount: group.exploitedCount,
+        epssScore: group.epssScore,
+        firstCreateTime: group.firstCreateTime,
+      },
+    }));
+    return pageOf(page, rows, total);
+  });
+  const coverage = await coverageStatement(context, placesOf(context));
+  return { ...outcome, reply: { ...outcome.reply, ...(requested.length > 0 ? { summary: { images: requested } } : {}), coverage } };
 };
 
 export const finding = resource({
@@ -183,5 +240,5 @@ export const finding = resource({
   table: "affected_images",
   methodFields: ["epss_percentile", "in_use", "unjudged"],
   conditions,
-  methods: { ListFindings: { reads: listFindings } },
+  methods: { ListFindings: { reads: listFindings }, GroupFindings: { reads: groupFindings } },
 });

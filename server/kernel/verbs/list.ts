@@ -136,6 +136,15 @@ const readCopy = async (
   }
 };
 
+/** Returns which rows a List with this request finds. */
+export const findListed = async (resource: BoundResource, context: ReadContext): Promise<Pick<Selection, "branches" | "conditions">> => {
+  const { request, method, order } = context;
+  const alsoVisible = (await resource.alsoVisible?.({ ...context, only: undefined })) ?? [];
+  const scope = scopeOf(resource, context.visiblePaths, alsoVisible, request, order?.column === "name");
+  const own = (await resource.conditions?.(context)) ?? [];
+  return { branches: scope.branches, conditions: [...scope.conditions, ...filtersOf(method, resource, request), ...own] };
+};
+
 const readPage = async (
   resource: BoundResource,
   context: ReadContext,
@@ -143,13 +152,9 @@ const readPage = async (
   isAsOf: (ms: number) => void,
   count?: CountListed,
 ): Promise<Page> => {
-  const { request, method, rows } = context;
-  const alsoVisible = (await resource.alsoVisible?.({ ...context, only: undefined })) ?? [];
-  const scope = scopeOf(resource, context.visiblePaths, alsoVisible, request, order.column === "name");
-  const own = (await resource.conditions?.(context)) ?? [];
+  const { method, rows } = context;
   const asked: Selection = {
-    branches: scope.branches,
-    conditions: [...scope.conditions, ...filtersOf(method, resource, request), ...own],
+    ...(await findListed(resource, context)),
     order,
     after: after && { value: after[0] ?? "", uid: after[1] ?? "" },
     skip,

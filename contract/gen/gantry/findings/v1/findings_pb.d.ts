@@ -1026,6 +1026,640 @@ export declare type ListFindingsResponseJson = {
 export declare const ListFindingsResponseSchema: GenMessage<ListFindingsResponse, {jsonType: ListFindingsResponseJson}>;
 
 /**
+ * Which findings to group, and how. All conditions apply together.
+ *
+ * @generated from message gantry.findings.v1.GroupFindingsRequest
+ */
+export declare type GroupFindingsRequest = Message<"gantry.findings.v1.GroupFindingsRequest"> & {
+  /**
+   * What the findings of a group have in common.
+   *
+   * @generated from field: gantry.findings.v1.FindingGroupBy group_by = 1;
+   */
+  groupBy: FindingGroupBy;
+
+  /**
+   * Narrows the list by place in the hierarchy.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 2;
+   */
+  uidp?: UIDPFilter | undefined;
+
+  /**
+   * Only findings of these images, named as in ListFindings.
+   *
+   * @generated from field: repeated string images = 3;
+   */
+  images: string[];
+
+  /**
+   * Only findings with one of these IDs, of the advisory or as an alias, such as `CVE-2021-44228`; exactly.
+   *
+   * @generated from field: repeated string advisory_ids = 4;
+   */
+  advisoryIds: string[];
+
+  /**
+   * Only findings in packages with one of these names, exactly.
+   *
+   * @generated from field: repeated string packages = 5;
+   */
+  packages: string[];
+
+  /**
+   * Only images with a tag that matches one of these patterns. `*` matches any characters: `prod-*`.
+   *
+   * @generated from field: repeated string tags = 6;
+   */
+  tags: string[];
+
+  /**
+   * Only this severity and higher ones.
+   *
+   * @generated from field: gantry.findings.v1.FindingSeverity min_severity = 7;
+   */
+  minSeverity: FindingSeverity;
+
+  /**
+   * Only this EPSS score and higher ones.
+   *
+   * @generated from field: double min_epss_score = 8;
+   */
+  minEpssScore: number;
+
+  /**
+   * True: only vulnerabilities that a catalog of known exploited vulnerabilities (KEV) lists.
+   *
+   * @generated from field: bool exploited = 9;
+   */
+  exploited: boolean;
+
+  /**
+   * True: only findings with a fixed version.
+   *
+   * @generated from field: bool fixable = 10;
+   */
+  fixable: boolean;
+
+  /**
+   * True: only images that clients report as in use.
+   *
+   * @generated from field: bool in_use = 11;
+   */
+  inUse: boolean;
+
+  /**
+   * Only these states; by default all but RESOLVED and SUPPRESSED.
+   *
+   * @generated from field: repeated gantry.images.v1.AffectedImageState states = 12;
+   */
+  states: AffectedImageState[];
+
+  /**
+   * Only findings that were first found after this time.
+   *
+   * @generated from field: google.protobuf.Timestamp appeared_since = 13;
+   */
+  appearedSince?: Timestamp | undefined;
+
+  /**
+   * Only findings that were first found before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp appeared_before = 14;
+   */
+  appearedBefore?: Timestamp | undefined;
+
+  /**
+   * Results per page: 50 when absent, 200 at most.
+   *
+   * @generated from field: int32 page_size = 15;
+   */
+  pageSize: number;
+
+  /**
+   * `next_page_token` of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 16;
+   */
+  pageToken: string;
+
+  /**
+   * Field to order by, optionally followed by `asc` or `desc`: `image_count desc`.
+   *
+   * @generated from field: string order_by = 17;
+   */
+  orderBy: string;
+
+  /**
+   * Results to leave out at the start of the page.
+   *
+   * @generated from field: int32 skip = 18;
+   */
+  skip: number;
+};
+
+/**
+ * Which findings to group, and how. All conditions apply together.
+ *
+ * @generated from message gantry.findings.v1.GroupFindingsRequest
+ */
+export declare type GroupFindingsRequestJson = {
+  /**
+   * What the findings of a group have in common.
+   *
+   * @generated from field: gantry.findings.v1.FindingGroupBy group_by = 1;
+   */
+  groupBy?: FindingGroupByJson;
+
+  /**
+   * Narrows the list by place in the hierarchy.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 2;
+   */
+  uidp?: UIDPFilterJson;
+
+  /**
+   * Only findings of these images, named as in ListFindings.
+   *
+   * @generated from field: repeated string images = 3;
+   */
+  images?: string[];
+
+  /**
+   * Only findings with one of these IDs, of the advisory or as an alias, such as `CVE-2021-44228`; exactly.
+   *
+   * @generated from field: repeated string advisory_ids = 4;
+   */
+  advisoryIds?: string[];
+
+  /**
+   * Only findings in packages with one of these names, exactly.
+   *
+   * @generated from field: repeated string packages = 5;
+   */
+  packages?: string[];
+
+  /**
+   * Only images with a tag that matches one of these patterns. `*` matches any characters: `prod-*`.
+   *
+   * @generated from field: repeated string tags = 6;
+   */
+  tags?: string[];
+
+  /**
+   * Only this severity and higher ones.
+   *
+   * @generated from field: gantry.findings.v1.FindingSeverity min_severity = 7;
+   */
+  minSeverity?: FindingSeverityJson;
+
+  /**
+   * Only this EPSS score and higher ones.
+   *
+   * @generated from field: double min_epss_score = 8;
+   */
+  minEpssScore?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * True: only vulnerabilities that a catalog of known exploited vulnerabilities (KEV) lists.
+   *
+   * @generated from field: bool exploited = 9;
+   */
+  exploited?: boolean;
+
+  /**
+   * True: only findings with a fixed version.
+   *
+   * @generated from field: bool fixable = 10;
+   */
+  fixable?: boolean;
+
+  /**
+   * True: only images that clients report as in use.
+   *
+   * @generated from field: bool in_use = 11;
+   */
+  inUse?: boolean;
+
+  /**
+   * Only these states; by default all but RESOLVED and SUPPRESSED.
+   *
+   * @generated from field: repeated gantry.images.v1.AffectedImageState states = 12;
+   */
+  states?: AffectedImageStateJson[];
+
+  /**
+   * Only findings that were first found after this time.
+   *
+   * @generated from field: google.protobuf.Timestamp appeared_since = 13;
+   */
+  appearedSince?: TimestampJson;
+
+  /**
+   * Only findings that were first found before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp appeared_before = 14;
+   */
+  appearedBefore?: TimestampJson;
+
+  /**
+   * Results per page: 50 when absent, 200 at most.
+   *
+   * @generated from field: int32 page_size = 15;
+   */
+  pageSize?: number;
+
+  /**
+   * `next_page_token` of the page before; empty for the first page.
+   *
+   * @generated from field: string page_token = 16;
+   */
+  pageToken?: string;
+
+  /**
+   * Field to order by, optionally followed by `asc` or `desc`: `image_count desc`.
+   *
+   * @generated from field: string order_by = 17;
+   */
+  orderBy?: string;
+
+  /**
+   * Results to leave out at the start of the page.
+   *
+   * @generated from field: int32 skip = 18;
+   */
+  skip?: number;
+};
+
+/**
+ * Describes the message gantry.findings.v1.GroupFindingsRequest.
+ * Use `create(GroupFindingsRequestSchema)` to create a new message.
+ */
+export declare const GroupFindingsRequestSchema: GenMessage<GroupFindingsRequest, {jsonType: GroupFindingsRequestJson}>;
+
+/**
+ * Findings that have something in common.
+ *
+ * @generated from message gantry.findings.v1.FindingGroup
+ */
+export declare type FindingGroup = Message<"gantry.findings.v1.FindingGroup"> & {
+  /**
+   * The vulnerability: its CVE ID, or else the ID of the advisory. Only for groups by vulnerability.
+   *
+   * @generated from field: string vulnerability = 1;
+   */
+  vulnerability: string;
+
+  /**
+   * Other IDs of the vulnerability. Only for groups by vulnerability.
+   *
+   * @generated from field: repeated string aliases = 2;
+   */
+  aliases: string[];
+
+  /**
+   * Name of the package. Only for groups by package.
+   *
+   * @generated from field: string package_name = 3;
+   */
+  packageName: string;
+
+  /**
+   * Uid of the group of the repo. Only for groups by image or group.
+   *
+   * @generated from field: string group_uid = 4;
+   */
+  groupUid: string;
+
+  /**
+   * Name of the repo. Only for groups by image.
+   *
+   * @generated from field: string repo = 5;
+   */
+  repo: string;
+
+  /**
+   * Uid of the repo; empty for images that were only imported. Only for groups by image.
+   *
+   * @generated from field: string repo_uid = 6;
+   */
+  repoUid: string;
+
+  /**
+   * Digest that the tags point at. Only for groups by image.
+   *
+   * @generated from field: string digest = 7;
+   */
+  digest: string;
+
+  /**
+   * Tags that point at the image. Only for groups by image.
+   *
+   * @generated from field: repeated string tags = 8;
+   */
+  tags: string[];
+
+  /**
+   * The highest severity of its findings.
+   *
+   * @generated from field: gantry.findings.v1.FindingSeverity severity = 9;
+   */
+  severity: FindingSeverity;
+
+  /**
+   * The severity as a number, by which `order_by=severity` sorts: 0 for unknown to 5 for critical.
+   *
+   * @generated from field: int32 severity_rank = 10;
+   */
+  severityRank: number;
+
+  /**
+   * Number of findings with each severity, the highest first.
+   *
+   * @generated from field: repeated gantry.findings.v1.FindingSeverityCount severity_counts = 11;
+   */
+  severityCounts: FindingSeverityCount[];
+
+  /**
+   * Number of findings.
+   *
+   * @generated from field: int64 finding_count = 12;
+   */
+  findingCount: bigint;
+
+  /**
+   * Number of images with at least one of them.
+   *
+   * @generated from field: int64 image_count = 13;
+   */
+  imageCount: bigint;
+
+  /**
+   * Number of findings with a fixed version.
+   *
+   * @generated from field: int64 fixable_count = 14;
+   */
+  fixableCount: bigint;
+
+  /**
+   * Number of findings of known exploited vulnerabilities.
+   *
+   * @generated from field: int64 exploited_count = 15;
+   */
+  exploitedCount: bigint;
+
+  /**
+   * The highest EPSS score of its findings; 0 if none is known.
+   *
+   * @generated from field: double epss_score = 16;
+   */
+  epssScore: number;
+
+  /**
+   * When the first of its findings was found.
+   *
+   * @generated from field: google.protobuf.Timestamp first_create_time = 17;
+   */
+  firstCreateTime?: Timestamp | undefined;
+};
+
+/**
+ * Findings that have something in common.
+ *
+ * @generated from message gantry.findings.v1.FindingGroup
+ */
+export declare type FindingGroupJson = {
+  /**
+   * The vulnerability: its CVE ID, or else the ID of the advisory. Only for groups by vulnerability.
+   *
+   * @generated from field: string vulnerability = 1;
+   */
+  vulnerability?: string;
+
+  /**
+   * Other IDs of the vulnerability. Only for groups by vulnerability.
+   *
+   * @generated from field: repeated string aliases = 2;
+   */
+  aliases?: string[];
+
+  /**
+   * Name of the package. Only for groups by package.
+   *
+   * @generated from field: string package_name = 3;
+   */
+  packageName?: string;
+
+  /**
+   * Uid of the group of the repo. Only for groups by image or group.
+   *
+   * @generated from field: string group_uid = 4;
+   */
+  groupUid?: string;
+
+  /**
+   * Name of the repo. Only for groups by image.
+   *
+   * @generated from field: string repo = 5;
+   */
+  repo?: string;
+
+  /**
+   * Uid of the repo; empty for images that were only imported. Only for groups by image.
+   *
+   * @generated from field: string repo_uid = 6;
+   */
+  repoUid?: string;
+
+  /**
+   * Digest that the tags point at. Only for groups by image.
+   *
+   * @generated from field: string digest = 7;
+   */
+  digest?: string;
+
+  /**
+   * Tags that point at the image. Only for groups by image.
+   *
+   * @generated from field: repeated string tags = 8;
+   */
+  tags?: string[];
+
+  /**
+   * The highest severity of its findings.
+   *
+   * @generated from field: gantry.findings.v1.FindingSeverity severity = 9;
+   */
+  severity?: FindingSeverityJson;
+
+  /**
+   * The severity as a number, by which `order_by=severity` sorts: 0 for unknown to 5 for critical.
+   *
+   * @generated from field: int32 severity_rank = 10;
+   */
+  severityRank?: number;
+
+  /**
+   * Number of findings with each severity, the highest first.
+   *
+   * @generated from field: repeated gantry.findings.v1.FindingSeverityCount severity_counts = 11;
+   */
+  severityCounts?: FindingSeverityCountJson[];
+
+  /**
+   * Number of findings.
+   *
+   * @generated from field: int64 finding_count = 12;
+   */
+  findingCount?: string;
+
+  /**
+   * Number of images with at least one of them.
+   *
+   * @generated from field: int64 image_count = 13;
+   */
+  imageCount?: string;
+
+  /**
+   * Number of findings with a fixed version.
+   *
+   * @generated from field: int64 fixable_count = 14;
+   */
+  fixableCount?: string;
+
+  /**
+   * Number of findings of known exploited vulnerabilities.
+   *
+   * @generated from field: int64 exploited_count = 15;
+   */
+  exploitedCount?: string;
+
+  /**
+   * The highest EPSS score of its findings; 0 if none is known.
+   *
+   * @generated from field: double epss_score = 16;
+   */
+  epssScore?: number | "NaN" | "Infinity" | "-Infinity";
+
+  /**
+   * When the first of its findings was found.
+   *
+   * @generated from field: google.protobuf.Timestamp first_create_time = 17;
+   */
+  firstCreateTime?: TimestampJson;
+};
+
+/**
+ * Describes the message gantry.findings.v1.FindingGroup.
+ * Use `create(FindingGroupSchema)` to create a new message.
+ */
+export declare const FindingGroupSchema: GenMessage<FindingGroup, {jsonType: FindingGroupJson}>;
+
+/**
+ * One page of groups of findings.
+ *
+ * @generated from message gantry.findings.v1.GroupFindingsResponse
+ */
+export declare type GroupFindingsResponse = Message<"gantry.findings.v1.GroupFindingsResponse"> & {
+  /**
+   * The groups of this page.
+   *
+   * @generated from field: repeated gantry.findings.v1.FindingGroup groups = 1;
+   */
+  groups: FindingGroup[];
+
+  /**
+   * Token for the next page; empty on the last one.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken: string;
+
+  /**
+   * How many groups there are in all, over every page.
+   *
+   * @generated from field: optional int64 total_count = 3;
+   */
+  totalCount?: bigint | undefined;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped: number;
+
+  /**
+   * The images that the request names.
+   *
+   * @generated from field: gantry.findings.v1.FindingSummary summary = 5;
+   */
+  summary?: FindingSummary | undefined;
+
+  /**
+   * As in ListFindings.
+   *
+   * @generated from field: gantry.vulnerabilities.v1.CoverageStatement coverage = 6;
+   */
+  coverage?: CoverageStatement | undefined;
+};
+
+/**
+ * One page of groups of findings.
+ *
+ * @generated from message gantry.findings.v1.GroupFindingsResponse
+ */
+export declare type GroupFindingsResponseJson = {
+  /**
+   * The groups of this page.
+   *
+   * @generated from field: repeated gantry.findings.v1.FindingGroup groups = 1;
+   */
+  groups?: FindingGroupJson[];
+
+  /**
+   * Token for the next page; empty on the last one.
+   *
+   * @generated from field: string next_page_token = 2;
+   */
+  nextPageToken?: string;
+
+  /**
+   * How many groups there are in all, over every page.
+   *
+   * @generated from field: optional int64 total_count = 3;
+   */
+  totalCount?: string;
+
+  /**
+   * The `skip` of the request.
+   *
+   * @generated from field: int32 skipped = 4;
+   */
+  skipped?: number;
+
+  /**
+   * The images that the request names.
+   *
+   * @generated from field: gantry.findings.v1.FindingSummary summary = 5;
+   */
+  summary?: FindingSummaryJson;
+
+  /**
+   * As in ListFindings.
+   *
+   * @generated from field: gantry.vulnerabilities.v1.CoverageStatement coverage = 6;
+   */
+  coverage?: CoverageStatementJson;
+};
+
+/**
+ * Describes the message gantry.findings.v1.GroupFindingsResponse.
+ * Use `create(GroupFindingsResponseSchema)` to create a new message.
+ */
+export declare const GroupFindingsResponseSchema: GenMessage<GroupFindingsResponse, {jsonType: GroupFindingsResponseJson}>;
+
+/**
  * How severe a vulnerability is.
  *
  * @generated from enum gantry.findings.v1.FindingSeverity
@@ -1188,6 +1822,60 @@ export declare type FindingFixStateJson = "FINDING_FIX_STATE_UNSPECIFIED" | "FIN
 export declare const FindingFixStateSchema: GenEnum<FindingFixState, FindingFixStateJson>;
 
 /**
+ * What findings are grouped by.
+ *
+ * @generated from enum gantry.findings.v1.FindingGroupBy
+ */
+export enum FindingGroupBy {
+  /**
+   * Not given.
+   *
+   * @generated from enum value: FINDING_GROUP_BY_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Vulnerability: its CVE ID, or else the ID of the advisory.
+   *
+   * @generated from enum value: FINDING_GROUP_BY_VULNERABILITY = 1;
+   */
+  VULNERABILITY = 1,
+
+  /**
+   * Name of the package.
+   *
+   * @generated from enum value: FINDING_GROUP_BY_PACKAGE = 2;
+   */
+  PACKAGE = 2,
+
+  /**
+   * Image: repo and digest.
+   *
+   * @generated from enum value: FINDING_GROUP_BY_IMAGE = 3;
+   */
+  IMAGE = 3,
+
+  /**
+   * Group of the repo, without the groups below.
+   *
+   * @generated from enum value: FINDING_GROUP_BY_GROUP = 4;
+   */
+  GROUP = 4,
+}
+
+/**
+ * What findings are grouped by.
+ *
+ * @generated from enum gantry.findings.v1.FindingGroupBy
+ */
+export declare type FindingGroupByJson = "FINDING_GROUP_BY_UNSPECIFIED" | "FINDING_GROUP_BY_VULNERABILITY" | "FINDING_GROUP_BY_PACKAGE" | "FINDING_GROUP_BY_IMAGE" | "FINDING_GROUP_BY_GROUP";
+
+/**
+ * Describes the enum gantry.findings.v1.FindingGroupBy.
+ */
+export declare const FindingGroupBySchema: GenEnum<FindingGroupBy, FindingGroupByJson>;
+
+/**
  * Findings in images. The server matches again whenever images, SBOMs or advisories change, and updates severities,
  * EPSS scores and known exploits after each import of them.
  *
@@ -1204,6 +1892,16 @@ export declare const FindingsService: GenService<{
     methodKind: "unary";
     input: typeof ListFindingsRequestSchema;
     output: typeof ListFindingsResponseSchema;
+  },
+  /**
+   * Group the findings that ListFindings lists by vulnerability, package, image or group, and count each.
+   *
+   * @generated from rpc gantry.findings.v1.FindingsService.GroupFindings
+   */
+  groupFindings: {
+    methodKind: "unary";
+    input: typeof GroupFindingsRequestSchema;
+    output: typeof GroupFindingsResponseSchema;
   },
 }>;
 

@@ -1,0 +1,108 @@
+// Findings grouped by vulnerability, package, image or group. Every page counts all selected findings.
+
+import { columns, expression, flag, number, type Param, type Read, type RowOf, type Selection, selectedRows, type Table, text, textList, time } from "#db";
+import type { Order } from "#base/page.ts";
+
+/** Keys by the contract's FindingGroupBy. */
+const keys = {
+  FINDING_GROUP_BY_VULNERABILITY: `coalesce(jsonb_path_query_first(advisory_ids, '$[*] ? (@ starts with "CVE-")') #>> '{}', advisory_id)`,
+  FINDING_GROUP_BY_PACKAGE: "package_name",
+  FINDING_GROUP_BY_IMAGE: "left(uid, -17) || ' ' || repo || '@' || digest",
+  FINDING_GROUP_BY_GROUP: "left(uid, -17)",
+};
+
+export type FindingGroupBy = keyof typeof keys;
+
+export const isFindingGroupBy = (name: string): name is FindingGroupBy => Object.hasOwn(keys, name);
+
+const sums = ["finding_count", "fixable_count", "exploited_count", ...[0, 1, 2, 3, 4, 5].map((rank) => `count_${rank}`)];
+
+const orderTypes: Readonly<Record<string, string>> = {
+  severity_rank: "integer",
+  finding_count: "bigint",
+  image_count: "bigint",
+  fixable_count: "bigint",
+  exploited_count: "bigint",
+  epss_score: "double precision",
+  first_create_time: "timestamptz",
+};
+
+export type FindingGroup = RowOf<typeof findingGroup>;
+
+const findingGroup = columns({
+  isFound: expression("page.key is not null", flag),
+  total: expression("counted.total", number),
+  key: expression("page.key", text),
+  /** In the requested order. */
+  position: expression("page.position::text", text),
+  severityRank: expression("page.severity_rank", number),
+  /** By rank. */
+  severityCounts: expression("jsonb_build_array(count_0, count_1, count_2, count_3, count_4, count_5)", textList),
+  findingCount: expression("page.finding_count", text),
+  imageCount: expression("page.image_count", text),
+  fixableCount: expression("page.fixable_count", text),
+  exploitedCount: expression("page.exploited_count", text),
+  epssScore: expression("page.epss_score", number),
+  firstCreateTime: time("page.first_create_time"),
+  /** Of one finding of the group. */
+  advisoryId: expression("held.advisory_id", text),
+  aliases: expression("held.aliases", textList),
+  packageName: expression("held.package_name", text),
+  groupUid: expression("left(held.uid, -17)", text),
+  repo: expression("held.repo", text),
+  repoUid: expression("held.repo_uid", text),
+  digest: expression("held.digest", text),
+  tags: expression("held.tags", textList),
+});
+
+export interface FindingGroupPage {
+  readonly by: FindingGroupBy;
+  readonly order: Order;
+  /** Position and key of the last group of the page before. */
+  readonly after: readonly string[] | undefined;
+  readonly skip: number;
+  readonly limit: number;
+}
+
+/** Returns a page of groups, and the number of all. */
+export const findFindingGroups = async (
+  rows: Read,
+  table: Table,
+  selection: Selection,
+  { by, order, after, skip, limit }: FindingGroupPage,
+): Promise<{ readonly groups: readonly FindingGroup[]; readonly total: number }> => {
+  const selected = selectedRows(
+    table,
+    selection,
+    "uid, advisory_id, advisory_ids, package_name, repo, digest, severity_rank, fix_state, exploited, epss_score, create_time",
+  );
+  const values: Param[] = [...selected.values];
+  const add = (value: Param): string => `$${values.push(value)}`;
+  const type = orderTypes[order.column];
+  if (type === undefined) throw new Error(`groups of findings cannot be ordered by ${order.column}`);
+  const [direction, comparison] = order.descending ? ["desc", "<"] : ["asc", ">"];
+  const behind = after ? `where (position, key) ${comparison} (${add(after[0] ?? "")}::text::${type}, ${add(after[1] ?? "")}::text)` : "";
+  const found = await findingGroup.find(
+    rows,
+    `with by_image as (
+       select ${keys[by]} as key, left(uid, -17), repo, digest, max(severity_rank) as severity_rank, count(*) as finding_count,
+         count(*) filter (where fix_state = 'FINDING_FIX_STATE_FIXABLE') as fixable_count, count(*) filter (where exploited) as exploited_count,
+         ${[0, 1, 2, 3, 4, 5].map((rank) => `count(*) filter (where severity_rank = ${rank}) as count_${rank}`).join(", ")},
+         max(epss_score) as epss_score, min(create_time) as first_create_time, min(uid) as uid
+       from (${selected.text}) as finding group by 1, 2, 3, 4
+     ), grouped as (
+       select key, max(severity_rank) as severity_rank, count(*) as image_count, ${sums.map((each) => `sum(${each})::bigint as ${each}`).join(", ")},
+         max(epss_score) as epss_score, min(first_create_time) as first_create_time, min(uid) as uid
+       from by_image group by key
+     )
+     select ${findingGroup.list} from (select count(*) as total from grouped) as counted
+     left join lateral (
+       select * from (select *, ${order.column} as position from grouped) as placed ${behind}
+       order by position ${direction}, key ${direction} limit ${add(limit)} offset ${add(skip)}) as page on true
+     left join affected_images as held on held.uid = page.uid
+     order by page.position ${direction}, page.key ${direction}`,
+    values,
+    { rows: limit, wide: true },
+  );
+  return { groups: found.filter(({ isFound }) => isFound), total: found[0]?.total ?? 0 };
+};
