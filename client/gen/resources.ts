@@ -4171,7 +4171,8 @@ export class FindingsApi {
   }
 
   /**
-   * Group the findings that ListFindings lists by vulnerability, package, image or group, and count each.
+   * Group the findings in images of the groups visible to the caller by vulnerability, package, image or group, and
+   * count them. Every page counts all of them.
    *
    * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
    *

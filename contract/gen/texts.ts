@@ -2419,7 +2419,7 @@ export const contractTexts: Readonly<Record<string, string>> = {
   "gantry.findings.v1.FindingSummary.images": "The images that the request names.",
   "gantry.findings.v1.FindingSummary.severity_counts": "How many results match with each severity, the worst first; on the first page only.",
   "gantry.findings.v1.FindingsService": "Findings in images. The server matches again whenever images, SBOMs or advisories change, and updates severities, EPSS scores and known exploits after each import of them.",
-  "gantry.findings.v1.FindingsService/GroupFindings": "Group the findings that ListFindings lists by vulnerability, package, image or group, and count each.",
+  "gantry.findings.v1.FindingsService/GroupFindings": "Group the findings in images of the groups visible to the caller by vulnerability, package, image or group, and count them. Every page counts all of them.",
   "gantry.findings.v1.FindingsService/ListFindings": "List the findings in images of the groups visible to the caller: one entry for each image, package, version and advisory. Resolved and suppressed findings are listed only if `states` names them. Resolved findings are kept for 400 days.",
   "gantry.findings.v1.GroupFindingsRequest": "Which findings to group, and how. All conditions apply together.",
   "gantry.findings.v1.GroupFindingsRequest.advisory_ids": "Only findings with one of these IDs, of the advisory or as an alias, such as `CVE-2021-44228`; exactly.",

@@ -1894,7 +1894,8 @@ export declare const FindingsService: GenService<{
     output: typeof ListFindingsResponseSchema;
   },
   /**
-   * Group the findings that ListFindings lists by vulnerability, package, image or group, and count each.
+   * Group the findings in images of the groups visible to the caller by vulnerability, package, image or group, and count them. Every
+   * page counts all of them.
    *
    * @generated from rpc gantry.findings.v1.FindingsService.GroupFindings
    */
