@@ -21,7 +21,7 @@ import { oneOrAll, shareOf, shortOrLong } from "../length.ts";
 import { openRegistry } from "../registry.ts";
 import { nonEmpty } from "../samples.ts";
 import { runImport } from "../story/import.ts";
-import { everyCapabilityBut, folder, isBesideOpen, isCatalogue, isList, isScim, openStage, protocolsOf, symbolsOf, uidsOf } from "./stage.ts";
+import { everyCapabilityBut, folder, hidesRows, isBesideOpen, isList, isScim, openStage, protocolsOf, rowsOf, symbolsOf, uidsOf } from "./stage.ts";
 
 const stage = await openStage();
 const { world } = stage;
@@ -95,9 +95,9 @@ const someNeighbours = (method: Pick<MethodFact, "service" | "capabilities">, ne
 
 const assertRefused = (answer: Answer, method: MethodFact, what: string): void => {
   const said = `${method.name} ${what}: ${answer.code} ${answer.message}`;
-  if (isList(method) && method.unscoped && !isCatalogue(method)) {
+  if (hidesRows(method)) {
     assert.equal(answer.code, 0, said);
-    const shown = uidsOf(method, answer.reply).filter((uid) => uid.startsWith(world.organization));
+    const shown = isList(method) ? uidsOf(method, answer.reply).filter((uid) => uid.startsWith(world.organization)) : rowsOf(method, answer.reply);
     assert.deepEqual(shown, [], said);
   } else if (method.rpc === "ListCatalog") assert.deepEqual([answer.code, answer.reply.repositories], [0, []], said);
   else if (method.distribution && method.rpc === "ListReferrers" && answer.code === 0) assert.doesNotMatch(answer.raw, /sha256:/, said);

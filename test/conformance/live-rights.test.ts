@@ -25,11 +25,12 @@ import {
   protocolsOf,
   type Holder,
   isBesideOpen,
-  isCatalogue,
   isList,
+  hidesRows,
   openStage,
   roleMessage,
   rowMessage,
+  rowsOf,
   symbolsOf,
   uidsOf,
 } from "./stage.ts";
@@ -73,10 +74,10 @@ const everywhere = async (method: MethodFact, request: JsonObject, { token }: Ho
   return answers;
 };
 
-/** Returns true if the method hides rows instead of refusing. */
-const hides = (method: MethodFact): boolean => isList(method) && method.unscoped && !isCatalogue(method);
-
-const allowed = (method: MethodFact, answer: Answer, uid: string): boolean => (hides(method) ? uidsOf(method, answer.reply).includes(uid) : answer.code === 0);
+const allowed = (method: MethodFact, answer: Answer, uid: string): boolean => {
+  if (!hidesRows(method)) return answer.code === 0;
+  return isList(method) ? uidsOf(method, answer.reply).includes(uid) : rowsOf(method, answer.reply).length > 0;
+};
 
 const assertEverywhere = async (method: MethodFact, request: JsonObject, holder: Holder, wanted: boolean, uid: string, when: string): Promise<void> => {
   const answers = await everywhere(method, request, holder);
@@ -85,14 +86,15 @@ const assertEverywhere = async (method: MethodFact, request: JsonObject, holder:
     answers.map(() => wanted),
     `${when}: ${answers.map(({ code, message }) => `${code} ${message}`).join("; ")}`,
   );
-  if (!wanted && !hides(method)) assert.ok(answers.every(({ code }) => code === codes.PERMISSION_DENIED || code === codes.NOT_FOUND));
+  if (!wanted && !hidesRows(method)) assert.ok(answers.every(({ code }) => code === codes.PERMISSION_DENIED || code === codes.NOT_FOUND));
 };
 
 /** Returns the uid that a list must show, or an empty text. */
 const target = async (method: MethodFact): Promise<string> => {
-  const maker = methods.find(({ service, rpc }) => service === method.service && rpc.startsWith("Create"));
-  const message = maker?.output.name ?? rowMessage(method)?.name;
-  return hides(method) && message !== undefined ? text(await stage.make(message, { place }), "uid") : "";
+  const beside = methods.filter(({ service }) => service === method.service);
+  const list = isList(method) ? method : beside.find(isList);
+  const message = beside.find(({ rpc }) => rpc.startsWith("Create"))?.output.name ?? (list && rowMessage(list)?.name);
+  return hidesRows(method) && message !== undefined ? text(await stage.make(message, { place }), "uid") : "";
 };
 
 const asked = nonEmpty(
@@ -114,7 +116,8 @@ for (const method of asked) {
     const role = text(await stage.make(roleMessage, { capabilities: everyCapabilityBut("") }), "uid");
     const holder = await stage.stranger(world.organization);
     const uid = await target(method);
-    const request = hides(method) ? { uidp: { descendantsOf: place, ids: [uid] } } : await stage.request(method, { place, capabilities: method.capabilities });
+    const sample = await stage.request(method, { place, capabilities: method.capabilities });
+    const request = hidesRows(method) ? { ...(isList(method) ? {} : sample), uidp: { descendantsOf: place, ids: [uid] } } : sample;
     await assertEverywhere(method, request, holder, false, uid, "before any binding");
     const group = stage.needsAt(method, place);
     const binding = await stage.bind(group, holder.uid, role);

@@ -189,6 +189,10 @@ export const isCatalogue = ({ unscoped, capabilities, input }: MethodFact): bool
 /** Returns true for a List of rows in groups, which can be filtered by group. */
 export const hasPlaces = (input: MessageFact): boolean => input.byName.get("uidp")?.message?.name === "chainguard.platform.common.UIDPFilter";
 
+/** Returns true for reads of many groups' rows, which hide rows instead of refusing. */
+export const hidesRows = (method: MethodFact): boolean =>
+  method.unscoped && !isCatalogue(method) && (isList(method) || (hasPlaces(method.input) && method.input.byName.has("page_token")));
+
 /** Returns true for a List of rows with a Create; grown.ts makes the others. */
 export const isMade = (method: MethodFact): boolean => createOf(rowMessage(method)?.name ?? "") !== undefined;
 
