@@ -217,6 +217,8 @@ export const texts = {
   of: "of",
   at: "at",
   removeOwn: "This is your own role binding.",
+  bindingChanged: "The role binding has changed since you opened the page.",
+  changedFrom: (what: string, before: string, now: string): string => `${what}: ${before} → ${now}`,
   losesNothing: "No capability is lost here.",
   loses: (number: number): string => `${counted(number, "capability is", "capabilities are")} lost here and below.`,
   keeps: (kept: number, below: number): string =>

@@ -6,10 +6,9 @@ import { navigate, positionIn, useAddress, withParameters } from "../address.ts"
 import { type Question, useAsk } from "../api.ts";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Empty, Link, Name, Section, Time } from "../parts.tsx";
-import { pageSize, type Place } from "../questions.ts";
-import { SameRequest } from "../same-request.tsx";
+import { pageSize } from "../questions.ts";
 import { texts } from "../texts.ts";
-import { GroupHeading } from "./group-heading.tsx";
+import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 /** Severities by their word in the address, the worst first. */
 const severities = {
@@ -260,19 +259,13 @@ const FilterForm = ({ filter }: { readonly filter: Filter }): ReactNode => {
   );
 };
 
-interface FindingsPageProps {
-  readonly names: readonly string[];
-  readonly path: readonly Place[];
-}
-
-export const FindingsPage = ({ names, path }: FindingsPageProps): ReactNode => {
+export const FindingsPage = ({ names, path }: GroupPageProps): ReactNode => {
   const url = useAddress();
   const filter = filterIn(url);
   const result = useAsk(findingsIn(path.at(-1)?.uid ?? "", filter, positionIn(url, "skip")));
   const { coverage, summary } = result.data?.data ?? {};
   return (
-    <>
-      <GroupHeading names={names} path={path} current="findings" />
+    <GroupFrame names={names} path={path} current="findings" sent={[result.data?.sent]}>
       {coverage ? <Coverage coverage={coverage} /> : null}
       {summary && summary.severityCounts.length > 0 ? <Counts counts={summary.severityCounts} url={url} filter={filter} /> : null}
       <FilterForm key={url.search} filter={filter} />
@@ -289,7 +282,6 @@ export const FindingsPage = ({ names, path }: FindingsPageProps): ReactNode => {
           </Empty>
         }
       />
-      <SameRequest sent={[result.data?.sent]} />
-    </>
+    </GroupFrame>
   );
 };

@@ -1,9 +1,9 @@
 // Writes of a form: one at a time, with violations by field.
 
 import { useEffect, useRef, useState } from "react";
-import { ApiError } from "../../../client/package.ts";
-import { type Answer, ask, preview, type Question, queryClient, type Sent } from "../api.ts";
-import { texts } from "../texts.ts";
+import { ApiError } from "../../client/package.ts";
+import { type Answer, ask, preview, type Question, queryClient, type Sent } from "./api.ts";
+import { texts } from "./texts.ts";
 
 export interface Problems {
   /** Of the request as a whole; "" if there is none. */

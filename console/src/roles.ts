@@ -1,11 +1,11 @@
 // Roles that a role binding or an invite of a group can have.
 
-import type { Role } from "../../../client/package.ts";
-import { useAsk } from "../api.ts";
-import type { Place } from "../questions.ts";
-import { texts } from "../texts.ts";
-import type { Choice } from "./picker.tsx";
-import { builtInRoles, customRoles } from "./requests.ts";
+import type { Role } from "../../client/package.ts";
+import { useAsk } from "./api.ts";
+import type { Place } from "./questions.ts";
+import { texts } from "./texts.ts";
+import type { Choice } from "./access/picker.tsx";
+import { builtInRoles, customRoles } from "./access/requests.ts";
 
 /** Roles that most groups use, first. */
 const usual = ["viewer", "editor", "owner", "registry.pull", "registry.push", "registry.pull_token_creator"];
