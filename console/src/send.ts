@@ -27,11 +27,11 @@ const problemsOf = (error: unknown, fields: readonly string[]): Problems => {
 interface Sender {
   readonly problems: Problems;
   readonly isSending: boolean;
-  /** Sends, and returns the answer; undefined if it was refused. What the page shows is then read again. */
+  /** Sends, and returns the answer; undefined if it was refused. After a change, what the page shows is read again. */
   readonly send: <Data>(question: Question<Data>) => Promise<Answer<Data> | undefined>;
 }
 
-export const useSend = (fields: readonly string[] = []): Sender => {
+export const useSend = (fields: readonly string[] = [], { isRead = false }: { readonly isRead?: boolean } = {}): Sender => {
   const [problems, setProblems] = useState(none);
   const [isSending, setSending] = useState(false);
   const stop = useRef(new AbortController());
@@ -40,7 +40,7 @@ export const useSend = (fields: readonly string[] = []): Sender => {
     setProblems(none);
     try {
       const answer = await ask(question, stop.current.signal);
-      await queryClient.invalidateQueries();
+      if (!isRead) await queryClient.invalidateQueries();
       return answer;
     } catch (thrown) {
       setProblems(problemsOf(thrown, fields));
