@@ -291,7 +291,7 @@ export const AdvisoryPage = ({ id }: { readonly id: string }): ReactNode => {
         }
         result={affected}
         itemsOf={(data) => data.findings}
-        columns={[{ ...image, minor: false }, packageName, severity, fixedIn, firstSeen, stateColumn]}
+        columns={[{ ...image, minor: false }, packageName, { ...severity, minor: true }, { ...fixedIn, minor: false }, firstSeen, stateColumn]}
         count={texts.findingCount}
         parameter="skip"
         empty={

@@ -1,12 +1,12 @@
 // The home page: the caller's organizations, or the first steps on a fresh server.
 
-import type { ReactNode } from "react";
+import { type ReactNode, Suspense } from "react";
 import type { Group } from "../../../client/package.ts";
 import { addressOf, positionIn, useAddress } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { ListSection } from "../list-section.tsx";
 import { onDemand } from "../on-demand.tsx";
-import { Badge, type Column, Command, Copy, Empty, Link, Name, Section, Time, usePageTitle } from "../parts.tsx";
+import { Badge, type Column, Command, Copy, Empty, Link, Name, Section, Skeleton, Time, usePageTitle } from "../parts.tsx";
 import { newestTags, organizations, pageSize, treeGroups, visibleGroups, whoAmI } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
@@ -95,7 +95,11 @@ export const HomePage = (): ReactNode => {
     <>
       <h1 tabIndex={-1}>{texts.home}</h1>
       {isFresh && first ? <FirstSteps organization={first.name} /> : null}
-      {latest.length > 0 ? <Activity tags={latest} /> : null}
+      {latest.length > 0 ? (
+        <Suspense fallback={<Skeleton rows={6} />}>
+          <Activity tags={latest} />
+        </Suspense>
+      ) : null}
       {isEmpty && others.data && below.length === 0 ? <NoAccess /> : null}
       {isEmpty && below.length > 0 ? (
         <ListSection
