@@ -86,9 +86,16 @@ export const requireAccessible = async (page: Page, where: string): Promise<void
 };
 
 /** The paths of all operations, as patterns. */
-const operationPaths = [...methods, ...version1].flatMap(({ http }) =>
-  http.map(({ verb, template }) => ({ verb, pattern: new RegExp(`^${template.replaceAll(/[.()]/g, "\\$&").replaceAll(/\{[^}]*\}/g, ".+")}$`) })),
+const operationPaths = [...methods, ...version1].flatMap(({ http, distribution }) =>
+  [...http, ...(distribution ? [distribution] : [])].map(({ verb, template }) => ({
+    verb,
+    pattern: new RegExp(`^${template.replaceAll(/[.()]/g, "\\$&").replaceAll(/\{[^}]*\}/g, ".+")}$`),
+  })),
 );
+
+/** Requests of a page itself: without the console's files and the tree of groups. */
+export const pageRequests = (requests: Watched["requests"]): Watched["requests"] =>
+  requests.filter(({ url }) => !url.pathname.startsWith("/console/assets/") && url.searchParams.get("pageSize") !== "200");
 
 /** Requires that each request is an operation of the contract, the console's session, or a file of the console. */
 export const requireOperations = (requests: Watched["requests"]): void => {

@@ -3,10 +3,13 @@
 //   /console                        home
 //   /console/acme/team              group
 //   /console/acme/team/-/repos/app  repo
+//   /console/acme/-/repos/app/images/sha256:…  image; tags/1.0 leads to the image of the tag
 //   /console/acme/-/identities      identities, likewise roles and bindings
 //   /console/acme/-/findings        findings in the images of the group and below
 //   /console/acme/-/invites         invites, likewise sessions, webhooks, audit and deleted
 //   /console/-/account              the user's own sessions and memberships
+//   /console/-/advisories           vulnerabilities in all images that the user sees; one by its ID: advisories/CVE-…
+//   /console/-/admin                feeds, coverage and storage
 //   /console/acme/-/access          access to the group
 //
 // A name that "/-/" or an address could not contain is replaced by the last part of the uid.
@@ -22,21 +25,42 @@ export type GroupPage = (typeof groupPages)[number];
 type OwnPage = Exclude<GroupPage, ListName>;
 
 export type Page =
-  | { readonly kind: "home" | "account" }
+  | { readonly kind: "home" | "account" | "admin" }
+  /** Without an ID: all vulnerabilities. */
+  | { readonly kind: "advisories"; readonly id: string | undefined }
   | { readonly kind: "group"; readonly names: readonly string[] }
   | { readonly kind: "list"; readonly names: readonly string[]; readonly list: ListName }
   | { readonly kind: OwnPage; readonly names: readonly string[] }
   | { readonly kind: "repo"; readonly names: readonly string[]; readonly repo: string }
+  | { readonly kind: "image"; readonly names: readonly string[]; readonly repo: string; readonly digest: string }
+  | { readonly kind: "tag"; readonly names: readonly string[]; readonly repo: string; readonly tag: string }
   | { readonly kind: "unknown" };
 
 const isList = (page: GroupPage): page is ListName => lists.some((each) => each === page);
 
-const decoded = (segment: string): string => {
+export const decoded = (segment: string): string => {
   try {
     return decodeURIComponent(segment);
   } catch {
     return segment;
   }
+};
+
+const isDigest = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(text);
+
+/** Pages that belong to no group. */
+const ownPageAt = (name: string | undefined, item: string | undefined): Page => {
+  if (name === "advisories") return { kind: "advisories", id: item };
+  if ((name === "account" || name === "admin") && item === undefined) return { kind: name };
+  return { kind: "unknown" };
+};
+
+/** Pages below a repo. */
+const repoPageAt = (names: readonly string[], repo: string, [part, item, ...more]: readonly string[]): Page => {
+  if (part === undefined) return { kind: "repo", names, repo };
+  if (more.length > 0 || item === undefined) return { kind: "unknown" };
+  if (part === "images" && isDigest(item)) return { kind: "image", names, repo, digest: item };
+  return part === "tags" ? { kind: "tag", names, repo, tag: item } : { kind: "unknown" };
 };
 
 export const pageAt = (path: string): Page => {
@@ -49,10 +73,10 @@ export const pageAt = (path: string): Page => {
   const at = segments.indexOf("-");
   const names = at < 0 ? segments : segments.slice(0, at);
   const [name, item, ...more] = at < 0 ? [] : segments.slice(at + 1);
-  if (names.length === 0 && name === "account" && item === undefined) return { kind: "account" };
-  if (names.length === 0 || more.length > 0) return { kind: "unknown" };
+  if (names.length === 0 && more.length === 0) return ownPageAt(name, item);
   if (at < 0) return { kind: "group", names };
-  if (name === "repos" && item !== undefined) return { kind: "repo", names, repo: item };
+  if (names.length > 0 && name === "repos" && item !== undefined) return repoPageAt(names, item, more);
+  if (names.length === 0 || more.length > 0) return { kind: "unknown" };
   const page = groupPages.find((each) => each === name);
   if (page === undefined || item !== undefined) return { kind: "unknown" };
   return isList(page) ? { kind: "list", names, list: page } : { kind: page, names };
@@ -73,10 +97,28 @@ export const segmentsAt = (uid: string, names: readonly string[]): readonly stri
   return names.map((name, index) => segmentOf({ uid: parts.slice(0, index + 1).join("/"), name }));
 };
 
-export const addressOf = (names: readonly string[], ...rest: readonly string[]): string =>
-  [root, ...names.map(encodeURIComponent), ...(rest.length > 0 ? ["-", ...rest.map(encodeURIComponent)] : [])].join("/");
+/** A colon, as in a digest, needs no code. */
+const encoded = (segment: string): string => encodeURIComponent(segment).replaceAll("%3A", ":");
 
-export const accountAddress = `${root}/-/account`;
+export const addressOf = (names: readonly string[], ...rest: readonly string[]): string =>
+  [root, ...names.map(encoded), ...(rest.length > 0 ? ["-", ...rest.map(encoded)] : [])].join("/");
+
+export const accountAddress = addressOf([], "account");
+export const adminAddress = addressOf([], "admin");
+export const advisoriesAddress = addressOf([], "advisories");
+/** Returns an ID such as "CVE-2021-44228", "GHSA-jfh8-c2jp-5v3q" or "RHSA-2021:5137" as sources write it; undefined for other texts. */
+export const vulnerabilityIdIn = (text: string): string | undefined => {
+  if (/^ghsa-[\w-]{4,}$/i.test(text)) return `GHSA-${text.slice(5).toLowerCase()}`;
+  return /^[a-z]{2,12}-\d{4}[-:][\w:.-]+$/i.test(text) ? text.toUpperCase() : undefined;
+};
+
+export const advisoryAddress = (id: string): string => addressOf([], "advisories", id);
+
+/** The page of an image whose repo is known by its uid. */
+export const imageAddress = (repoUid: string, digest: string): string => {
+  const parts = repoUid.split("/");
+  return addressOf(parts.slice(0, -1), "repos", parts.at(-1) ?? "", "images", digest);
+};
 
 const listeners = new Set<() => void>();
 const subscribe = (listener: () => void): (() => void) => {

@@ -1,7 +1,7 @@
 // Asks before a change that cannot be undone.
 
 import type { ReactNode } from "react";
-import { usePreview, useSend } from "./access/send.ts";
+import { usePreview, useSend } from "./send.ts";
 import type { Question } from "./api.ts";
 import { Dialog } from "./dialog.tsx";
 import { announce, Icon } from "./parts.tsx";

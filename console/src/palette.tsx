@@ -2,7 +2,19 @@
 
 import { type KeyboardEvent, type ReactNode, useDeferredValue, useEffect, useId, useRef, useState } from "react";
 import type { SearchResult } from "../../client/package.ts";
-import { accountAddress, addressOf, groupPages, navigate, type Page, root, segmentsAt } from "./address.ts";
+import {
+  accountAddress,
+  addressOf,
+  adminAddress,
+  advisoriesAddress,
+  advisoryAddress,
+  groupPages,
+  navigate,
+  type Page,
+  root,
+  segmentsAt,
+  vulnerabilityIdIn,
+} from "./address.ts";
 import { useAsk } from "./api.ts";
 import { Dialog } from "./dialog.tsx";
 import { showOverlay } from "./overlay.ts";
@@ -80,18 +92,27 @@ const pagesAt = ({ page, path }: Omit<PaletteProps, "query">): Entry[] => {
       }),
     ),
     { key: "home", icon: "home", title: texts.home, run: to(root) },
+    { key: "vulnerabilities", icon: "shield", title: texts.vulnerabilities, run: to(advisoriesAddress) },
+    { key: "admin", icon: "gauge", title: texts.admin, run: to(adminAddress) },
     { key: "account", icon: "user", title: texts.ownAccount, run: to(accountAddress) },
     { key: "docs", icon: "book", title: texts.docs, run: () => location.assign("/docs") },
   ];
 };
 
+/** The page of a vulnerability, if an ID is typed. */
+const vulnerabilityFor = (query: string): Entry[] => {
+  const id = vulnerabilityIdIn(query);
+  if (id === undefined) return [];
+  return [{ key: "vulnerability", icon: "shield", title: id, detail: texts.vulnerabilityInImages, run: () => navigate(advisoryAddress(id)) }];
+};
+
 const actionsAt = ({ page, path }: Omit<PaletteProps, "query">): Entry[] => {
   const place = path.at(-1);
-  const reference = page.kind === "repo" ? [location.host, ...path.map(({ name }) => name), page.repo].join("/") : "";
+  const reference = "repo" in page ? [location.host, ...path.map(({ name }) => name), page.repo].join("/") : "";
   return [
     ...(reference === "" ? [] : [{ key: "reference", icon: "copy", title: texts.copyReference, detail: reference, run: () => void copy(reference) } as const]),
     ...(place ? [{ key: "uid", icon: "copy", title: texts.copyUid, detail: place.name, run: () => void copy(place.uid) } as const] : []),
-    ...("names" in page && page.kind !== "repo" && place
+    ...("names" in page && !("repo" in page) && place
       ? [
           {
             key: "add-binding",
@@ -134,6 +155,7 @@ export const Palette = ({ query: first, ...place }: PaletteProps): ReactNode => 
   const wanted = useDeferredValue(query.toLowerCase());
   const matching = (entries: readonly Entry[]): Entry[] => entries.filter(({ title, detail = "" }) => `${title} ${detail}`.toLowerCase().includes(wanted));
   const parts: readonly Part[] = [
+    { title: texts.vulnerability, entries: vulnerabilityFor(query) },
     { title: texts.results, entries: (found?.results ?? []).flatMap(entryOf) },
     { title: texts.goTo, entries: matching(pagesAt(place)) },
     { title: texts.actions, entries: matching(actionsAt(place)) },

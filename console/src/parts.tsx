@@ -1,6 +1,6 @@
 // Parts that all pages share.
 
-import { type ComponentProps, type MouseEvent, type ReactNode, useEffect, useId, useState } from "react";
+import { type ComponentProps, type MouseEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { ApiError } from "../../client/package.ts";
 import { navigate, positionIn, root, useAddress, withParameter } from "./address.ts";
 import { exactTime, relativeTime, shortDigest, shortUid } from "./format.ts";
@@ -47,6 +47,8 @@ const paths = {
   plus: "M12 5v14M5 12h14",
   redo: "M20 5v5h-5M20 10a8 8 0 1 0 .5 5",
   minus: "M6 12h12",
+  gauge: "M4 17a8 8 0 1 1 16 0M12 17l4-6M4 17v.01M20 17v.01",
+  download: "M12 4v11m-4-4 4 4 4-4M5 20h14",
   warning: "M12 4 2.5 20h19zM12 10v4m0 3v.01",
 } as const;
 
@@ -95,9 +97,15 @@ export const Command = ({ text, what }: { readonly text: string; readonly what: 
   </div>
 );
 
-export const Digest = ({ digest }: { readonly digest: string }): ReactNode => (
+export const Digest = ({ digest, href }: { readonly digest: string; readonly href?: string }): ReactNode => (
   <span className="digest">
-    <code title={digest}>{shortDigest(digest)}</code>
+    {href === undefined ? (
+      <code title={digest}>{shortDigest(digest)}</code>
+    ) : (
+      <Link href={href} title={digest}>
+        <code>{shortDigest(digest)}</code>
+      </Link>
+    )}
     <Copy text={digest} what={texts.digest} />
   </span>
 );
@@ -291,6 +299,32 @@ export const Section = ({ title, count, action, children }: SectionProps): React
       </header>
       {children}
     </section>
+  );
+};
+
+interface TabsProps {
+  readonly label: string;
+  readonly tabs: readonly { readonly key: string; readonly title: string; readonly href: string }[];
+  readonly current: string;
+  /** The tabs are views of one page. */
+  readonly isSamePage?: boolean;
+}
+
+/** Links to the sections of a page. */
+export const Tabs = ({ label, tabs, current, isSamePage = false }: TabsProps): ReactNode => {
+  const place = useRef<HTMLElement>(null);
+  // Narrow screens show a part of the tabs.
+  useEffect(() => {
+    if (current !== "") place.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  }, [current]);
+  return (
+    <nav className="tabs" ref={place} aria-label={label}>
+      {tabs.map(({ key, title, href }) => (
+        <Link key={key} href={href} isSamePage={isSamePage} aria-current={key === current ? "page" : undefined}>
+          {title}
+        </Link>
+      ))}
+    </nav>
   );
 };
 

@@ -67,24 +67,24 @@ export const reposIn = (parent: string, skip: number): Question<ListReposRespons
   return { name: "registry.repos.list", request, send: (gantry, signal) => gantry.registry.repos.list(request, { signal }).page() };
 };
 
-/** Whether the server has any repo that the caller can see. */
-export const anyRepo = (): Question<ListReposResponse> => {
-  const request = { pageSize: 1 };
-  return { name: "registry.repos.list", request, send: (gantry, signal) => gantry.registry.repos.list(request, { signal }).page() };
-};
-
 export const tagsIn = (parent: string, skip: number): Question<ListTagsResponse> => {
   const request = { parent, orderBy: "update_time desc", includeDates: true, includeEpochs: true, ...at(skip) };
   return { name: "registry.tags.list", request, send: (gantry, signal) => gantry.registry.tags.list(request, { signal }).page() };
 };
 
-export const architectures = (repoUid: string, digest: string): Question<Architectures> => {
-  const request = { repoUid, digest };
-  return { name: "registry.repos.get-architectures", request, send: (gantry, signal) => gantry.registry.repos.getArchitectures(request, { signal }) };
+/** The latest tags of all repos that the caller can see. */
+export const newestTags = (): Question<ListTagsResponse> => {
+  const request = { includeDates: true, includeEpochs: true, orderBy: "update_time desc", pageSize: 5 };
+  return { name: "registry.tags.list", request, send: (gantry, signal) => gantry.registry.tags.list(request, { signal }).page() };
 };
 
-export const imageSize = (repoUid: string, digest: string): Question<Size> => {
+export const architectures = (repoUid: string, digest: string): Question<Architectures> => {
   const request = { repoUid, digest };
+  return { name: "registry.repos.get-architectures", request, freshMs, send: (gantry, signal) => gantry.registry.repos.getArchitectures(request, { signal }) };
+};
+
+export const imageSize = (repoUid: string, digest: string, architecture: string | undefined): Question<Size> => {
+  const request = { repoUid, digest, ...(architecture === undefined ? {} : { architecture }) };
   return { name: "registry.repos.get-size", request, send: (gantry, signal) => gantry.registry.repos.getSize(request, { signal }) };
 };
 

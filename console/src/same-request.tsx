@@ -12,6 +12,10 @@ type Request = Sent["request"];
 const positionals: Readonly<Record<string, readonly string[]>> = {
   "registry.repos.get-architectures": ["repoUid", "digest"],
   "registry.repos.get-size": ["repoUid", "digest"],
+  "registry.image-packages.find": ["repoUid"],
+  "registry.image-packages.compare-images": ["repoUid"],
+  "registry.tag-history.get": ["tagUid"],
+  "registry.storage.get": ["uid"],
   "iam.groups.get": ["uid"],
   "iam.access.mine": ["place"],
   "iam.role-bindings.delete": ["uid"],

@@ -1,11 +1,12 @@
 // Header, tree and content of a signed-in user.
 
-import { type ComponentType, type LazyExoticComponent, lazy, type ReactNode, Suspense, useEffect, useRef, useState } from "react";
-import { accountAddress, addressOf, type Page, pageAt, root, useAddress } from "./address.ts";
+import { type ReactNode, Suspense, useEffect, useRef, useState } from "react";
+import { accountAddress, addressOf, adminAddress, advisoriesAddress, type Page, pageAt, root, useAddress } from "./address.ts";
 import { useAsk } from "./api.ts";
 import { Boundary } from "./boundary.tsx";
-import { GroupPage } from "./pages/group.tsx";
+import { shortDigest } from "./format.ts";
 import { HomePage, topmost } from "./pages/home.tsx";
+import { onDemand, Outdated } from "./on-demand.tsx";
 import { isApple, onKeyDown, showOverlay, useOverlay } from "./overlay.ts";
 import { Palette } from "./palette.tsx";
 import { Failure, Icon, Link, Name, NotFound, Skeleton } from "./parts.tsx";
@@ -14,21 +15,12 @@ import { signOut, useSession } from "./session.ts";
 import { texts } from "./texts.ts";
 import { GroupTree } from "./tree.tsx";
 
-/** An old page's files are gone from a newer server: offer to reload. */
-const onDemand = <Props,>(load: () => Promise<ComponentType<Props>>): LazyExoticComponent<ComponentType<Props>> =>
-  lazy(async () => {
-    try {
-      return { default: await load() };
-    } catch {
-      return { default: Outdated };
-    }
-  });
-
 const AccessPage = onDemand(async () => (await import("./pages/access.tsx")).AccessPage);
 const AccountPage = onDemand(async () => (await import("./pages/account.tsx")).AccountPage);
 const AuditPage = onDemand(async () => (await import("./pages/audit.tsx")).AuditPage);
 const DeletedPage = onDemand(async () => (await import("./pages/deleted.tsx")).DeletedPage);
 const FindingsPage = onDemand(async () => (await import("./pages/findings.tsx")).FindingsPage);
+const GroupPage = onDemand(async () => (await import("./pages/group.tsx")).GroupPage);
 const InvitesPage = onDemand(async () => (await import("./pages/invites.tsx")).InvitesPage);
 const SessionsPage = onDemand(async () => (await import("./pages/sessions.tsx")).SessionsPage);
 const ListPage = onDemand(async () => (await import("./pages/lists.tsx")).ListPage);
@@ -36,15 +28,11 @@ const ChoicePage = onDemand(async () => (await import("./pages/choice.tsx")).Cho
 const Keys = onDemand(async () => (await import("./keys.tsx")).Keys);
 const WebhooksPage = onDemand(async () => (await import("./pages/webhooks.tsx")).WebhooksPage);
 const RepoPage = onDemand(async () => (await import("./pages/repo.tsx")).RepoPage);
-
-const Outdated = (): ReactNode => (
-  <p className="banner" role="status">
-    {texts.newVersion}{" "}
-    <button type="button" className="button" onClick={() => location.reload()}>
-      {texts.reload}
-    </button>
-  </p>
-);
+const ImagePage = onDemand(async () => (await import("./pages/image.tsx")).ImagePage);
+const TagPage = onDemand(async () => (await import("./pages/image.tsx")).TagPage);
+const AdvisoriesPage = onDemand(async () => (await import("./pages/advisories.tsx")).AdvisoriesPage);
+const AdvisoryPage = onDemand(async () => (await import("./pages/advisories.tsx")).AdvisoryPage);
+const AdminPage = onDemand(async () => (await import("./pages/admin.tsx")).AdminPage);
 
 const AccountMenu = (): ReactNode => {
   const me = useAsk(whoAmI()).data?.data;
@@ -107,6 +95,18 @@ const Breadcrumb = ({ page, path }: BreadcrumbProps): ReactNode => {
             </span>
           </li>
         ) : null}
+        {page.kind === "image" ? (
+          <>
+            <li>
+              <Link href={addressOf(names, "repos", page.repo)}>
+                <Name>{page.repo}</Name>
+              </Link>
+            </li>
+            <li>
+              <span aria-current="page">{shortDigest(page.digest)}</span>
+            </li>
+          </>
+        ) : null}
       </ol>
     </nav>
   );
@@ -126,7 +126,10 @@ const groupPages = {
 const Place = ({ page, path }: { readonly page: Extract<Page, { names: readonly string[] }>; readonly path: readonly GroupPlace[] }): ReactNode => {
   // A new page starts with its own state.
   const key = page.names.join("/");
-  if (page.kind === "repo") return <RepoPage key={`${key}//${page.repo}`} path={path} repo={page.repo} />;
+  const { names } = page;
+  if (page.kind === "repo") return <RepoPage key={`${key}//${page.repo}`} names={names} path={path} repo={page.repo} />;
+  if (page.kind === "image") return <ImagePage key={page.digest} names={names} path={path} repo={page.repo} digest={page.digest} />;
+  if (page.kind === "tag") return <TagPage key={page.tag} names={names} path={path} repo={page.repo} tag={page.tag} />;
   if (page.kind === "list") return <ListPage key={key} names={page.names} path={path} list={page.list} />;
   const Content = groupPages[page.kind];
   return <Content key={key} names={page.names} path={path} />;
@@ -139,7 +142,7 @@ const restOf = ({ pathname, search }: URL): string => {
 };
 
 /** The segment of an address that says most about the place. */
-const lastNameIn = (page: Page): string => (page.kind === "repo" ? page.repo : "names" in page ? (page.names.at(-1) ?? "") : "");
+const lastNameIn = (page: Page): string => ("repo" in page ? page.repo : "names" in page ? (page.names.at(-1) ?? "") : "");
 
 const Unknown = ({ page }: { readonly page: Page }): ReactNode => {
   const name = lastNameIn(page);
@@ -181,6 +184,8 @@ export const Shell = (): ReactNode => {
   const content = (): ReactNode => {
     if (page.kind === "home") return <HomePage />;
     if (page.kind === "account") return <AccountPage />;
+    if (page.kind === "admin") return <AdminPage />;
+    if (page.kind === "advisories") return page.id === undefined ? <AdvisoriesPage /> : <AdvisoryPage key={page.id} id={page.id} />;
     if (!("names" in page)) return <Unknown page={page} />;
     if (place.error) return <Failure error={place.error} retry={() => void place.refetch()} />;
     if (!paths) return <Skeleton rows={6} />;
@@ -222,6 +227,19 @@ export const Shell = (): ReactNode => {
         <Link className="side-link" href={root} aria-current={page.kind === "home" ? "page" : undefined} onClick={() => setOpen(false)}>
           <Icon name="home" />
           {texts.home}
+        </Link>
+        <Link
+          className="side-link"
+          href={advisoriesAddress}
+          aria-current={page.kind === "advisories" && page.id === undefined ? "page" : undefined}
+          onClick={() => setOpen(false)}
+        >
+          <Icon name="shield" />
+          {texts.vulnerabilities}
+        </Link>
+        <Link className="side-link" href={adminAddress} aria-current={page.kind === "admin" ? "page" : undefined} onClick={() => setOpen(false)}>
+          <Icon name="gauge" />
+          {texts.admin}
         </Link>
         <h2>{texts.groupTree}</h2>
         <GroupTree roots={groups} path={path ?? []} onOpen={() => setOpen(false)} />

@@ -171,6 +171,25 @@ test("a removal shows what the identity loses, asks first, and can be undone", a
   await page.close();
 });
 
+test("a removal of a role binding that has changed says what changed, and removes it only after a second confirmation", async () => {
+  const auditor = await identity(team, "auditor");
+  const uid = await bind(team, auditor, "viewer");
+  const { page } = await opened.openAs("owner", accessPath);
+  await page.locator("button[aria-label='Remove viewer of auditor']").click();
+  const dialog = page.locator("dialog");
+  const remove = dialog.locator("button.danger[aria-disabled=false]");
+  await remove.waitFor();
+  await owned.ok("iam.RoleBindingsService/UpdateRoleBinding", { roleBinding: { uid, roleUid: builtInRoleUid("editor") }, updateMask: "roleUid" });
+  await remove.click();
+  await dialog.locator("[role=alert]", { hasText: "Role: viewer → editor" }).waitFor();
+  await requireAccessible(page, "changed role binding");
+  assert.ok((await bindingsAt(team)).includes(`${auditor} ${builtInRoleUid("editor")}`), "nothing is removed");
+  await remove.click();
+  await dialog.waitFor({ state: "detached" });
+  assert.ok(!(await bindingsAt(team)).some((each) => each.startsWith(auditor)));
+  await page.close();
+});
+
 test("a refused change is explained in its dialog, and nothing is lost", async () => {
   const { page } = await opened.openAs("owner", accessPath);
   await page.locator("button:has-text('Add role binding')").click();

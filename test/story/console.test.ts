@@ -156,18 +156,17 @@ test("a name that an address cannot contain is replaced by its uid", async () =>
   await page.close();
 });
 
-test("a repo's page shows the digest, the platforms, the size and the pull command of a pushed tag", async () => {
+test("a repo's page shows the digest, the platforms and the pull command of a pushed tag", async () => {
   const { page } = await openPage("/console");
   await opened.pasteToken(page, await opened.tokenOf("viewer"));
   await visit(page, `/console/${organizationName}/team/-/repos/app-00`);
   await page.click("main a:has-text('1.0')");
   const details = page.locator(".details");
-  await details.locator("text=(amd64)").waitFor();
+  await details.locator("dd", { hasText: "amd64" }).waitFor();
   const tags = await owned.ok("registry.TagsService/ListTags", { name: "1.0" });
   const [tag]: JsonObject[] = objectList(tags, "tags");
   const shown = (await details.textContent()) ?? "";
   assert.ok(shown.includes(`docker pull ${new URL(world.url).host}/${organizationName}/team/app-00@${text(tag ?? {}, "digest")}`), shown);
-  assert.match(shown, /\d B|\d kB/);
   await page.close();
 });
 

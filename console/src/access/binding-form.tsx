@@ -11,8 +11,8 @@ import { texts } from "../texts.ts";
 import { useIdentities } from "./identities.ts";
 import { Picker } from "./picker.tsx";
 import { createBinding } from "./requests.ts";
-import { roleChoices, useRoles } from "./roles.ts";
-import { usePreview, useSend } from "./send.ts";
+import { roleChoices, useRoles } from "../roles.ts";
+import { usePreview, useSend } from "../send.ts";
 
 /** The end of a day of the user's calendar. */
 const endOfDay = (date: string): string => {

@@ -4,13 +4,14 @@ import { type ReactNode, useEffect, useState } from "react";
 import type { Role, RoleBinding } from "../../../client/package.ts";
 import { ask, useAsk } from "../api.ts";
 import { Dialog } from "../dialog.tsx";
+import { exactTime } from "../format.ts";
 import { Failure, Icon, Name, nameOr, Skeleton } from "../parts.tsx";
 import { ancestryOf, type Place, whoAmI } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
 import { identityName } from "./access-path.tsx";
-import { bindingsOf, deleteBinding, rolesOf } from "./requests.ts";
-import { usePreview, useSend } from "./send.ts";
+import { bindingsOf, deleteBinding, rolesOf, versionOf } from "./requests.ts";
+import { usePreview, useSend } from "../send.ts";
 
 /** "CAP_REPO_LIST": "repo.list", by the caller's capabilities, which the API names both ways. */
 const namesBySymbol = (own: ReadonlySet<string>): ReadonlyMap<string, string> => new Map([...own].map((name) => [name.replaceAll(".", "_"), name]));
@@ -41,6 +42,12 @@ const lossOf = (binding: RoleBinding, others: readonly RoleBinding[], roles: rea
   return { lost, kept: kept.size, below: rest.filter(({ uid }) => parentOf(uid).startsWith(`${place}/`)).length };
 };
 
+/** Returns the listed role binding with what an update has changed. */
+const updated = ({ role, expireTime: _, ...rest }: RoleBinding, now: RoleBinding): RoleBinding => {
+  const named = now.role ?? (now.roleUid === rest.roleUid ? role : undefined);
+  return { ...rest, roleUid: now.roleUid, ...(now.expireTime === undefined ? {} : { expireTime: now.expireTime }), ...(named ? { role: named } : {}) };
+};
+
 interface RemovalProps {
   readonly binding: RoleBinding;
   readonly place: Place;
@@ -49,7 +56,31 @@ interface RemovalProps {
   readonly onRemoved: (binding: RoleBinding) => void;
 }
 
-export const Removal = ({ binding, place, own, onClose, onRemoved }: RemovalProps): ReactNode => {
+const expiryOf = ({ expireTime }: RoleBinding): string => (expireTime === undefined ? texts.noExpiry : exactTime(expireTime));
+
+/** Says what has changed since the page was loaded. */
+const Changes = ({ before, now, roles }: { readonly before: RoleBinding; readonly now: RoleBinding; readonly roles: readonly Role[] }): ReactNode => {
+  const nameOf = ({ roleUid, role }: RoleBinding): string => role?.name || (roles.find(({ uid }) => uid === roleUid)?.name ?? roleUid);
+  const changes = [
+    ...(before.roleUid === now.roleUid ? [] : [texts.changedFrom(texts.role, nameOf(before), nameOf(now))]),
+    ...(before.expireTime === now.expireTime ? [] : [texts.changedFrom(texts.expires, expiryOf(before), expiryOf(now))]),
+  ];
+  if (changes.length === 0) return null;
+  return (
+    <div className="notice" role="alert">
+      <p>{texts.bindingChanged}</p>
+      {changes.map((change) => (
+        <p key={change}>
+          <bdi>{change}</bdi>
+        </p>
+      ))}
+    </div>
+  );
+};
+
+export const Removal = ({ binding: listed, place, own, onClose, onRemoved }: RemovalProps): ReactNode => {
+  const version = useAsk(versionOf(listed.uid));
+  const binding = version.data ? updated(listed, version.data.data.binding) : listed;
   const others = useAsk(bindingsOf(binding.identityUid));
   const roleUids = [...new Set([binding, ...(others.data?.data.roleBindings ?? [])].map(({ roleUid }) => roleUid))].sort();
   const roles = useAsk(others.data ? rolesOf(roleUids) : undefined);
@@ -60,7 +91,7 @@ export const Removal = ({ binding, place, own, onClose, onRemoved }: RemovalProp
   const { uid } = binding;
   useEffect(() => {
     const stop = new AbortController();
-    ask(deleteBinding(uid, true), stop.signal).then(
+    ask(deleteBinding(uid, { validateOnly: true }), stop.signal).then(
       () => setRefusal(""),
       (thrown: unknown) => {
         if (!stop.signal.aborted) setRefusal(thrown instanceof Error ? thrown.message : String(thrown));
@@ -68,14 +99,17 @@ export const Removal = ({ binding, place, own, onClose, onRemoved }: RemovalProp
     );
     return () => stop.abort();
   }, [uid]);
-  const error = others.error ?? roles.error;
+  const isReady = refusal === "" && !isSending && version.data !== undefined && !version.isFetching;
+  const error = version.error ?? others.error ?? roles.error;
   const loss = others.data && roles.data ? lossOf(binding, others.data.data.roleBindings, roles.data.data.roles) : undefined;
   const symbols = namesBySymbol(own);
   const title = nameOr(identityName(binding), binding.identityUid);
   const remove = async (): Promise<void> => {
-    if (isSending || !(await send(deleteBinding(uid)))) return;
-    onClose();
-    onRemoved(binding);
+    if (isSending) return;
+    if (await send(deleteBinding(uid, { ifMatch: version.data?.data.etag }))) {
+      onClose();
+      onRemoved(binding);
+    } else await version.refetch();
   };
   return (
     <Dialog label={texts.removeBinding} className="dialog form-dialog" onClose={onClose}>
@@ -94,6 +128,7 @@ export const Removal = ({ binding, place, own, onClose, onRemoved }: RemovalProp
             {texts.removeOwn}
           </p>
         ) : null}
+        <Changes before={listed} now={binding} roles={roles.data?.data.roles ?? []} />
         {error ? <Failure error={error} /> : null}
         {!error && !loss ? <Skeleton rows={2} /> : null}
         {loss ? (
@@ -123,7 +158,7 @@ export const Removal = ({ binding, place, own, onClose, onRemoved }: RemovalProp
           <button type="button" className="button" onClick={onClose}>
             {texts.cancel}
           </button>
-          <button type="button" className="button danger" aria-disabled={isSending || refusal !== ""} onClick={() => void (refusal === "" && remove())}>
+          <button type="button" className="button danger" aria-disabled={!isReady} onClick={() => void (isReady && remove())}>
             {texts.removeBinding}
           </button>
         </div>

@@ -64,8 +64,29 @@ export const createBinding = (parent: string, roleBinding: RoleBindingInput): Qu
   send: (gantry, signal) => gantry.iam.roleBindings.create({ parent, roleBinding }, { signal }),
 });
 
-export const deleteBinding = (uid: string, validateOnly = false): Question<void> => ({
+/** A role binding with the tag of its version. */
+export interface VersionedBinding {
+  readonly binding: RoleBinding;
+  readonly etag: string | undefined;
+}
+
+export const versionOf = (uid: string): Question<VersionedBinding> => ({
+  name: "iam.role-bindings.get",
+  request: { uid },
+  send: async (gantry, signal) => {
+    const { data, etag } = await gantry.iam.roleBindings.get({ uid }, { signal }).withResponse();
+    return { binding: data, etag };
+  },
+});
+
+interface DeleteOptions {
+  readonly validateOnly?: boolean;
+  /** Deletes only this version. */
+  readonly ifMatch?: string | undefined;
+}
+
+export const deleteBinding = (uid: string, options: DeleteOptions = {}): Question<void> => ({
   name: "iam.role-bindings.delete",
   request: { uid },
-  send: (gantry, signal) => gantry.iam.roleBindings.delete({ uid }, { signal, validateOnly }),
+  send: (gantry, signal) => gantry.iam.roleBindings.delete({ uid }, { signal, ...options }),
 });

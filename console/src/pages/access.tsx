@@ -8,7 +8,7 @@ import { BindingForm } from "../access/binding-form.tsx";
 import { OwnAccess } from "../access/own-access.tsx";
 import { Removal } from "../access/removal.tsx";
 import { bindingsAt, createBinding, mine } from "../access/requests.ts";
-import { useSend } from "../access/send.ts";
+import { useSend } from "../send.ts";
 import { navigate, replaceAddress, useAddress, withParameter } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { announce, Failure, Icon, nameOr, Section, Skeleton } from "../parts.tsx";

@@ -11,9 +11,8 @@ import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Copy, Empty, Icon, Link, Name, nameOr, Section, Time } from "../parts.tsx";
 import { identitiesOf } from "../people/requests.ts";
 import { pageSize, type Place } from "../questions.ts";
-import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
-import { GroupHeading } from "./group-heading.tsx";
+import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 /** Every code but OK. */
 const refusals = [
@@ -196,12 +195,7 @@ const FilterForm = ({ path, filter }: { readonly path: readonly Place[]; readonl
   );
 };
 
-interface AuditPageProps {
-  readonly names: readonly string[];
-  readonly path: readonly Place[];
-}
-
-export const AuditPage = ({ names, path }: AuditPageProps): ReactNode => {
+export const AuditPage = ({ names, path }: GroupPageProps): ReactNode => {
   const url = useAddress();
   const filter = filterIn(url);
   const result = useAsk(entriesIn(path.at(-1)?.uid ?? "", filter, positionIn(url, "skip")));
@@ -228,8 +222,7 @@ export const AuditPage = ({ names, path }: AuditPageProps): ReactNode => {
     { title: texts.when, cell: ({ createTime }) => <Time time={createTime} /> },
   ];
   return (
-    <>
-      <GroupHeading names={names} path={path} current="audit" />
+    <GroupFrame names={names} path={path} current="audit" sent={[result.data?.sent]}>
       <FilterForm key={url.search} path={path} filter={filter} />
       {open ? <Details key={open.uid} entry={open} /> : null}
       <ListSection
@@ -245,7 +238,6 @@ export const AuditPage = ({ names, path }: AuditPageProps): ReactNode => {
           </Empty>
         }
       />
-      <SameRequest sent={[result.data?.sent]} />
-    </>
+    </GroupFrame>
   );
 };

@@ -8,10 +8,9 @@ import { type Question, useAsk } from "../api.ts";
 import { Confirm } from "../confirm.tsx";
 import { ListSection } from "../list-section.tsx";
 import { type Column, Copy, Empty, Expiry, Icon, nameOr, Time } from "../parts.tsx";
-import { pageSize, type Place } from "../questions.ts";
-import { SameRequest } from "../same-request.tsx";
+import { pageSize } from "../questions.ts";
 import { texts } from "../texts.ts";
-import { GroupHeading } from "./group-heading.tsx";
+import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const deletionsIn = (group: string, skip: number): Question<ListDeletionsResponse> => {
   const request = { uidp: { descendantsOf: group }, pageSize, ...(skip > 0 ? { skip } : {}) };
@@ -68,20 +67,14 @@ const columnsFor = (restore: ((deletion: Deletion) => void) | undefined): readon
     : []),
 ];
 
-interface DeletedPageProps {
-  readonly names: readonly string[];
-  readonly path: readonly Place[];
-}
-
-export const DeletedPage = ({ names, path }: DeletedPageProps): ReactNode => {
+export const DeletedPage = ({ names, path }: GroupPageProps): ReactNode => {
   const uid = path.at(-1)?.uid ?? "";
   const own = useAsk(mine(uid)).data?.data.capabilities ?? [];
   const mayRestore = own.includes("gantry.deletions.undelete");
   const result = useAsk(deletionsIn(uid, positionIn(useAddress(), "skip")));
   const [restored, setRestored] = useState<Deletion>();
   return (
-    <>
-      <GroupHeading names={names} path={path} current="deleted" />
+    <GroupFrame names={names} path={path} current="deleted" sent={[result.data?.sent]}>
       <ListSection
         title={texts.deleted}
         about={own.length === 0 || mayRestore ? texts.deletedText : `${texts.deletedText} ${texts.changeNeeds(["gantry.deletions.undelete"])}`}
@@ -96,7 +89,6 @@ export const DeletedPage = ({ names, path }: DeletedPageProps): ReactNode => {
           </Empty>
         }
       />
-      <SameRequest sent={[result.data?.sent]} />
       {restored ? (
         <Confirm
           title={texts.bringBack}
@@ -112,6 +104,6 @@ export const DeletedPage = ({ names, path }: DeletedPageProps): ReactNode => {
           onClose={() => setRestored(undefined)}
         />
       ) : null}
-    </>
+    </GroupFrame>
   );
 };

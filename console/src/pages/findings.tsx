@@ -1,25 +1,24 @@
 // Findings in the images of a group and everything below it, worst first. The filter and the order are in the address.
 
 import { type FormEvent, type ReactNode, useId, useState } from "react";
-import type { CoverageStatement, Finding, FindingSeverity, FindingSeverityCount, ListFindingsResponse } from "../../../client/package.ts";
+import type { Finding } from "../../../client/package.ts";
 import { navigate, positionIn, useAddress, withParameters } from "../address.ts";
-import { type Question, useAsk } from "../api.ts";
+import { useAsk } from "../api.ts";
+import {
+  Coverage,
+  findingColumns,
+  findingsOf,
+  packageNamesFor,
+  severities,
+  SeverityCounts,
+  severityIn,
+  type SeverityName,
+  severityNames,
+} from "../findings.tsx";
 import { ListSection } from "../list-section.tsx";
-import { Badge, type Column, Empty, Link, Name, Section, Time } from "../parts.tsx";
-import { pageSize, type Place } from "../questions.ts";
-import { SameRequest } from "../same-request.tsx";
+import { type Column, Empty, Link, Section } from "../parts.tsx";
 import { texts } from "../texts.ts";
-import { GroupHeading } from "./group-heading.tsx";
-
-/** Severities by their word in the address, the worst first. */
-const severities = {
-  critical: "FINDING_SEVERITY_CRITICAL",
-  high: "FINDING_SEVERITY_HIGH",
-  medium: "FINDING_SEVERITY_MEDIUM",
-  low: "FINDING_SEVERITY_LOW",
-} as const;
-type SeverityName = keyof typeof severities;
-const severityNames: readonly SeverityName[] = ["critical", "high", "medium", "low"];
+import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const orders = { severity: "severity desc", epss: "epss desc", newest: "create_time desc", due: "exploit_due_date desc" } as const;
 type OrderName = keyof typeof orders;
@@ -36,7 +35,7 @@ interface Filter {
 }
 
 const filterIn = (url: URL): Filter => ({
-  severity: severityNames.find((each) => each === url.searchParams.get("severity")),
+  severity: severityIn(url),
   order: orderNames.find((each) => each === url.searchParams.get("order")) ?? "severity",
   vulnerability: url.searchParams.get("vulnerability") ?? "",
   packageName: url.searchParams.get("package") ?? "",
@@ -57,116 +56,18 @@ const addressOf = (url: URL, { severity, order, vulnerability, packageName, expl
     skip: undefined,
   });
 
-const findingsIn = (group: string, filter: Filter, skip: number): Question<ListFindingsResponse> => {
-  const { severity, order, vulnerability, packageName, exploited, fixable, inUse } = filter;
-  const request = {
-    uidp: { descendantsOf: group },
-    ...(severity === undefined ? {} : { minSeverity: severities[severity] }),
-    ...(vulnerability === "" ? {} : { advisoryIds: [vulnerability] }),
-    ...(packageName === "" ? {} : { packages: [packageName] }),
-    ...(exploited ? { exploited } : {}),
-    ...(fixable ? { fixable } : {}),
-    ...(inUse ? { inUse } : {}),
-    orderBy: orders[order],
-    pageSize,
-    ...(skip > 0 ? { skip } : {}),
-  };
-  return { name: "findings.list", request, send: (gantry, signal) => gantry.findings.list(request, { signal }).page() };
-};
+const requestOf = (group: string, { severity, order, vulnerability, packageName, exploited, fixable, inUse }: Filter) => ({
+  uidp: { descendantsOf: group },
+  ...(severity === undefined ? {} : { minSeverity: severities[severity] }),
+  ...(vulnerability === "" ? {} : { advisoryIds: [vulnerability] }),
+  ...(packageName === "" ? {} : { packages: packageNamesFor(packageName) }),
+  ...(exploited ? { exploited } : {}),
+  ...(fixable ? { fixable } : {}),
+  ...(inUse ? { inUse } : {}),
+  orderBy: orders[order],
+});
 
-const toneOf = (severity: FindingSeverity): string => severity.replace("FINDING_SEVERITY_", "").toLowerCase();
-
-const Severity = ({ severity }: { readonly severity: FindingSeverity }): ReactNode => (
-  <span className={`severity ${toneOf(severity)}`}>{texts.severities[severity]}</span>
-);
-
-const fixText = ({ fixState, fixedVersion }: Finding): ReactNode =>
-  fixState === "FINDING_FIX_STATE_FIXABLE" ? (
-    <Name>{fixedVersion}</Name>
-  ) : (
-    <span className="quiet">{fixState === "FINDING_FIX_STATE_WONT_FIX" ? texts.wontFix : texts.noFix}</span>
-  );
-
-const exploitText = ({ exploitDueDate }: Finding): string => (exploitDueDate === "" ? texts.exploited : texts.exploitedBy(exploitDueDate));
-
-/** A CVE ID is better known than the advisory's own. */
-const shownId = ({ advisoryId, aliases }: Finding): string => [advisoryId, ...aliases].find((id) => id.startsWith("CVE-")) ?? advisoryId;
-
-const columns: readonly Column<Finding>[] = [
-  {
-    title: texts.vulnerability,
-    cell: (finding) => (
-      <>
-        <Name>{shownId(finding)}</Name>
-        {finding.exploited ? <Badge tone="warn">{exploitText(finding)}</Badge> : null}
-        {finding.inUse ? <Badge tone="plain">{texts.inUse}</Badge> : null}
-      </>
-    ),
-  },
-  { title: texts.severity, cell: ({ severity }) => <Severity severity={severity} /> },
-  {
-    title: texts.packageName,
-    cell: ({ packageName, installedVersion }) => (
-      <span className="long">
-        <Name>{packageName}</Name> <span className="quiet">{installedVersion}</span>
-      </span>
-    ),
-  },
-  { title: texts.fixedIn, cell: (finding) => <span className="long">{fixText(finding)}</span>, minor: true },
-  {
-    title: texts.image,
-    cell: ({ repo, tags }) => (
-      <span className="long">
-        <Name>{tags.length === 0 ? repo : `${repo}:${tags[0]}`}</Name>
-        {tags.length > 1 ? <span className="quiet"> +{tags.length - 1}</span> : null}
-      </span>
-    ),
-    minor: true,
-  },
-  {
-    title: texts.epss,
-    cell: ({ epssScore }) => (epssScore === 0 ? <span className="quiet">{texts.none}</span> : `${(epssScore * 100).toFixed(1)} %`),
-    minor: true,
-  },
-  { title: texts.firstSeen, cell: ({ createTime }) => <Time time={createTime} />, minor: true },
-];
-
-/** What the answer says nothing about. It stands above the counts: zero proves nothing without it. */
-const Coverage = ({ coverage }: { readonly coverage: CoverageStatement }): ReactNode => {
-  const { imageCount, unjudgedImageCount, ecosystems } = coverage;
-  if (imageCount === 0 && unjudgedImageCount === 0) return <p className="notice">{texts.noImages}</p>;
-  if (unjudgedImageCount === 0) return <p className="quiet coverage">{texts.allCovered(imageCount)}</p>;
-  const names = [...new Set(ecosystems.map(({ ecosystem, release }) => (release === "" ? ecosystem : `${ecosystem} ${release}`)))];
-  return (
-    <p className="notice" role="status">
-      {texts.notCovered(unjudgedImageCount, imageCount)} {names.length === 0 ? null : <bdi>{`${texts.uncovered}: ${names.join(", ")}`}</bdi>}
-    </p>
-  );
-};
-
-const Counts = ({ counts, url, filter }: { readonly counts: readonly FindingSeverityCount[]; readonly url: URL; readonly filter: Filter }): ReactNode => (
-  <ul className="counts" aria-label={texts.bySeverity}>
-    {counts.map(({ severity, count }) => {
-      const name = severityNames.find((each) => severities[each] === severity);
-      const content = (
-        <>
-          <Severity severity={severity} /> <strong>{Number(count).toLocaleString("en")}</strong>
-        </>
-      );
-      return (
-        <li key={severity}>
-          {name === undefined ? (
-            content
-          ) : (
-            <Link href={addressOf(url, { ...filter, severity: name })} isSamePage>
-              {content}
-            </Link>
-          )}
-        </li>
-      );
-    })}
-  </ul>
-);
+const columns: readonly Column<Finding>[] = Object.values(findingColumns);
 
 const FilterForm = ({ filter }: { readonly filter: Filter }): ReactNode => {
   const url = useAddress();
@@ -260,21 +161,17 @@ const FilterForm = ({ filter }: { readonly filter: Filter }): ReactNode => {
   );
 };
 
-interface FindingsPageProps {
-  readonly names: readonly string[];
-  readonly path: readonly Place[];
-}
-
-export const FindingsPage = ({ names, path }: FindingsPageProps): ReactNode => {
+export const FindingsPage = ({ names, path }: GroupPageProps): ReactNode => {
   const url = useAddress();
   const filter = filterIn(url);
-  const result = useAsk(findingsIn(path.at(-1)?.uid ?? "", filter, positionIn(url, "skip")));
+  const result = useAsk(findingsOf(requestOf(path.at(-1)?.uid ?? "", filter), positionIn(url, "skip")));
   const { coverage, summary } = result.data?.data ?? {};
   return (
-    <>
-      <GroupHeading names={names} path={path} current="findings" />
+    <GroupFrame names={names} path={path} current="findings" sent={[result.data?.sent]}>
       {coverage ? <Coverage coverage={coverage} /> : null}
-      {summary && summary.severityCounts.length > 0 ? <Counts counts={summary.severityCounts} url={url} filter={filter} /> : null}
+      {summary && summary.severityCounts.length > 0 ? (
+        <SeverityCounts counts={summary.severityCounts} addressFor={(severity) => addressOf(url, { ...filter, severity })} />
+      ) : null}
       <FilterForm key={url.search} filter={filter} />
       <ListSection
         title={texts.findings}
@@ -289,7 +186,6 @@ export const FindingsPage = ({ names, path }: FindingsPageProps): ReactNode => {
           </Empty>
         }
       />
-      <SameRequest sent={[result.data?.sent]} />
-    </>
+    </GroupFrame>
   );
 };

@@ -1,9 +1,9 @@
 // Heading and sections of a group's pages.
 
-import { type ReactNode, useEffect, useRef } from "react";
+import type { ReactNode } from "react";
 import { addressOf, type GroupPage, groupPages } from "../address.ts";
 import { useAsk } from "../api.ts";
-import { Badge, Copy, Link, Name, usePageTitle } from "../parts.tsx";
+import { Badge, Copy, Name, Tabs, usePageTitle } from "../parts.tsx";
 import { groupAt, type Place } from "../questions.ts";
 import { texts } from "../texts.ts";
 
@@ -22,11 +22,6 @@ export const GroupHeading = ({ names, path, current }: GroupHeadingProps): React
   const name = place?.name || (names.at(-1) ?? "");
   const group = useAsk(groupAt(uid), { onlyKnown: frugal.has(current) }).data?.data;
   usePageTitle(current === "overview" ? name : `${texts[current]} · ${name}`);
-  const tabs = useRef<HTMLElement>(null);
-  // Narrow screens show a part of the tabs.
-  useEffect(() => {
-    tabs.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-  }, []);
   return (
     <>
       <div className="heading">
@@ -42,13 +37,15 @@ export const GroupHeading = ({ names, path, current }: GroupHeadingProps): React
           <Name>{group.description}</Name>
         </p>
       ) : null}
-      <nav className="tabs" ref={tabs} aria-label={texts.sections}>
-        {(["overview", ...groupPages] as const).map((each) => (
-          <Link key={each} href={each === "overview" ? addressOf(names) : addressOf(names, each)} aria-current={each === current ? "page" : undefined}>
-            {texts[each]}
-          </Link>
-        ))}
-      </nav>
+      <Tabs
+        label={texts.sections}
+        tabs={(["overview", ...groupPages] as const).map((key) => ({
+          key,
+          title: texts[key],
+          href: key === "overview" ? addressOf(names) : addressOf(names, key),
+        }))}
+        current={current}
+      />
     </>
   );
 };

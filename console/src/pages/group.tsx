@@ -6,15 +6,9 @@ import { addressOf, positionIn, segmentOf, useAddress } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Empty, Icon, Link, Name, Time } from "../parts.tsx";
-import { groupsIn, type Place, reposIn } from "../questions.ts";
-import { SameRequest } from "../same-request.tsx";
+import { groupsIn, reposIn } from "../questions.ts";
 import { texts } from "../texts.ts";
-import { GroupHeading } from "./group-heading.tsx";
-
-interface GroupPageProps {
-  readonly names: readonly string[];
-  readonly path: readonly Place[];
-}
+import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const groupColumns = (names: readonly string[]): readonly Column<Group>[] => [
   {
@@ -55,8 +49,7 @@ export const GroupPage = ({ names, path }: GroupPageProps): ReactNode => {
   const repos = useAsk(reposIn(uid, positionIn(url, "repos")));
   const registryPath = `${location.host}/${path.map(({ name }) => name).join("/")}/app:1.0`;
   return (
-    <>
-      <GroupHeading names={names} path={path} current="overview" />
+    <GroupFrame names={names} path={path} current="overview" sent={[repos.data?.sent, groups.data?.sent]}>
       <ListSection
         title={texts.repos}
         result={repos}
@@ -84,7 +77,6 @@ export const GroupPage = ({ names, path }: GroupPageProps): ReactNode => {
           </Empty>
         }
       />
-      <SameRequest sent={[repos.data?.sent, groups.data?.sent]} />
-    </>
+    </GroupFrame>
   );
 };

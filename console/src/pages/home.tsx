@@ -1,15 +1,18 @@
 // The home page: the caller's organizations, or the first steps on a fresh server.
 
-import type { ReactNode } from "react";
+import { type ReactNode, Suspense } from "react";
 import type { Group } from "../../../client/package.ts";
 import { addressOf, positionIn, useAddress } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { ListSection } from "../list-section.tsx";
-import { Badge, type Column, Command, Copy, Empty, Link, Name, Section, Time, usePageTitle } from "../parts.tsx";
-import { anyRepo, organizations, visibleGroups, whoAmI } from "../questions.ts";
+import { onDemand } from "../on-demand.tsx";
+import { Badge, type Column, Command, Copy, Empty, Link, Name, Section, Skeleton, Time, usePageTitle } from "../parts.tsx";
+import { newestTags, organizations, pageSize, treeGroups, visibleGroups, whoAmI } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
 import { segmentsOfRoot } from "../tree.tsx";
+
+const Activity = onDemand(async () => (await import("../attention.tsx")).Activity);
 
 const columns: readonly Column<Group>[] = [
   {
@@ -74,18 +77,29 @@ export const topmost = (groups: readonly Group[]): Group[] => {
 export const HomePage = (): ReactNode => {
   usePageTitle(texts.home);
   const skip = positionIn(useAddress(), "skip");
-  const result = useAsk(organizations(skip));
+  const roots = useAsk(treeGroups(undefined));
+  // The tree's request has the first page, unless there are more organizations.
+  const isOnePage = skip === 0 && Number(roots.data?.data.totalCount ?? 0) <= pageSize;
+  const paged = useAsk(isOnePage ? undefined : organizations(skip));
+  const result = isOnePage ? roots : paged;
   const groups = result.data?.data.groups;
   const isEmpty = groups?.length === 0 && skip === 0;
   const others = useAsk(isEmpty ? visibleGroups() : undefined);
-  const repos = useAsk(groups && groups.length > 0 ? anyRepo() : undefined);
   const below = topmost(others.data?.data.groups ?? []);
+  const hasGroups = (groups?.length ?? 0) > 0 || below.length > 0;
+  const tags = useAsk(hasGroups ? newestTags() : undefined);
+  const latest = tags.data?.data.tags ?? [];
   const first = groups?.[0];
-  const isFresh = repos.data?.data.totalCount === "0" || repos.data?.data.repos.length === 0;
+  const isFresh = tags.data !== undefined && latest.length === 0;
   return (
     <>
       <h1 tabIndex={-1}>{texts.home}</h1>
       {isFresh && first ? <FirstSteps organization={first.name} /> : null}
+      {latest.length > 0 ? (
+        <Suspense fallback={<Skeleton rows={6} />}>
+          <Activity tags={latest} />
+        </Suspense>
+      ) : null}
       {isEmpty && others.data && below.length === 0 ? <NoAccess /> : null}
       {isEmpty && below.length > 0 ? (
         <ListSection

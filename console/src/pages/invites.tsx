@@ -10,10 +10,8 @@ import { ListSection } from "../list-section.tsx";
 import { type Column, Empty, Expiry, Icon, Name, nameOr, Time } from "../parts.tsx";
 import { InviteForm } from "../people/invite-form.tsx";
 import { deleteInvite, invitesIn } from "../people/requests.ts";
-import type { Place } from "../questions.ts";
-import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
-import { GroupHeading } from "./group-heading.tsx";
+import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const forWhom = ({ email }: GroupInvite): string => (email === "" ? texts.anyone : email);
 
@@ -38,12 +36,7 @@ const columnsFor = (remove: ((invite: GroupInvite) => void) | undefined): readon
     : []),
 ];
 
-interface InvitesPageProps {
-  readonly names: readonly string[];
-  readonly path: readonly Place[];
-}
-
-export const InvitesPage = ({ names, path }: InvitesPageProps): ReactNode => {
+export const InvitesPage = ({ names, path }: GroupPageProps): ReactNode => {
   const url = useAddress();
   const place = path.at(-1) ?? { uid: "", name: "" };
   const own = new Set(useAsk(mine(place.uid)).data?.data.capabilities);
@@ -52,8 +45,7 @@ export const InvitesPage = ({ names, path }: InvitesPageProps): ReactNode => {
   const lacking = ["group_invites.create", "role_bindings.create"].filter((name) => !own.has(name));
   const mayInvite = own.size > 0 && lacking.length === 0;
   return (
-    <>
-      <GroupHeading names={names} path={path} current="invites" />
+    <GroupFrame names={names} path={path} current="invites" sent={[result.data?.sent]}>
       <ListSection
         title={texts.invites}
         about={own.size === 0 || mayInvite ? texts.invitesText : `${texts.invitesText} ${texts.changeNeeds(lacking)}`}
@@ -76,7 +68,6 @@ export const InvitesPage = ({ names, path }: InvitesPageProps): ReactNode => {
           </Empty>
         }
       />
-      <SameRequest sent={[result.data?.sent]} />
       {mayInvite && url.searchParams.has("add") ? <InviteForm path={path} onClose={() => replaceAddress(withParameter(url, "add", undefined))} /> : null}
       {removing ? (
         <Confirm
@@ -93,6 +84,6 @@ export const InvitesPage = ({ names, path }: InvitesPageProps): ReactNode => {
           onClose={() => setRemoving(undefined)}
         />
       ) : null}
-    </>
+    </GroupFrame>
   );
 };

@@ -2,27 +2,32 @@
 
 import { type ReactNode, useEffect, useRef } from "react";
 import type { Repo, Tag } from "../../../client/package.ts";
-import { navigate, positionIn, useAddress, withParameter } from "../address.ts";
+import { addressOf, navigate, positionIn, segmentOf, useAddress, withParameter } from "../address.ts";
 import { useAsk } from "../api.ts";
-import { sizeText } from "../format.ts";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Copy, Digest, Empty, Failure, Icon, Link, Name, NotFound, Skeleton, Time, usePageTitle } from "../parts.tsx";
-import { architectures, imageSize, type Place, repoAt, tagsIn } from "../questions.ts";
+import { architectures, type Place, repoAt, tagsIn } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
 
 interface RepoPageProps {
+  readonly names: readonly string[];
   readonly path: readonly Place[];
   readonly repo: string;
 }
 
-const Details = ({ repo, tag, reference }: { readonly repo: Repo; readonly tag: Tag; readonly reference: string }): ReactNode => {
+interface DetailsProps {
+  readonly repo: Repo;
+  readonly tag: Tag;
+  readonly reference: string;
+  readonly imageAddress: string;
+}
+
+const Details = ({ repo, tag, reference, imageAddress }: DetailsProps): ReactNode => {
   const url = useAddress();
   const platforms = useAsk(architectures(repo.uid, tag.digest));
-  const size = useAsk(imageSize(repo.uid, tag.digest));
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), []);
-  const found = size.data?.data;
   return (
     <section className="card details" aria-label={texts.details(tag.name)}>
       <header>
@@ -40,8 +45,6 @@ const Details = ({ repo, tag, reference }: { readonly repo: Repo; readonly tag: 
         </dd>
         <dt>{texts.platforms}</dt>
         <dd>{platforms.data ? platforms.data.data.architectures.join(", ") || texts.unknownSize : platforms.error ? texts.unknownSize : texts.loading}</dd>
-        <dt>{texts.size}</dt>
-        <dd>{found ? `${sizeText(Number(found.size))} (${found.architecture})` : size.error ? texts.unknownSize : texts.loading}</dd>
         <dt>{texts.created}</dt>
         <dd>
           <Time time={tag.createTime} />
@@ -51,17 +54,29 @@ const Details = ({ repo, tag, reference }: { readonly repo: Repo; readonly tag: 
       <Command text={`docker pull ${reference}:${tag.name}`} what={texts.pullCommand} />
       <h3>{texts.byDigest}</h3>
       <Command text={`docker pull ${reference}@${tag.digest}`} what={texts.byDigest} />
-      <SameRequest sent={[platforms.data?.sent, size.data?.sent]} />
+      <p className="details-note">
+        <Link className="button" href={imageAddress}>
+          {texts.openImage}
+        </Link>
+      </p>
+      <SameRequest sent={[platforms.data?.sent]} />
     </section>
   );
 };
 
-const Tags = ({ path, repo }: { readonly path: readonly Place[]; readonly repo: Repo }): ReactNode => {
+interface TagsProps {
+  readonly names: readonly string[];
+  readonly path: readonly Place[];
+  readonly repo: Repo;
+}
+
+const Tags = ({ names, path, repo }: TagsProps): ReactNode => {
   const url = useAddress();
   const result = useAsk(tagsIn(repo.uid, positionIn(url, "skip")));
   const reference = `${location.host}/${[...path, repo].map(({ name }) => name).join("/")}`;
   const open = url.searchParams.get("tag");
   const tag = result.data?.data.tags.find(({ name }) => name === open);
+  const addressOfImage = (digest: string): string => addressOf(names, "repos", segmentOf(repo), "images", digest);
   const columns: readonly Column<Tag>[] = [
     {
       title: texts.tag,
@@ -74,7 +89,7 @@ const Tags = ({ path, repo }: { readonly path: readonly Place[]; readonly repo: 
         </>
       ),
     },
-    { title: texts.digest, cell: (each) => <Digest digest={each.digest} /> },
+    { title: texts.digest, cell: (each) => <Digest digest={each.digest} href={addressOfImage(each.digest)} /> },
     { title: texts.updated, cell: (each) => <Time time={each.updateTime} />, minor: true },
     { title: texts.pull, cell: (each) => <Copy text={`docker pull ${reference}:${each.name}`} what={`${texts.pullCommand}: ${each.name}`} /> },
   ];
@@ -88,7 +103,7 @@ const Tags = ({ path, repo }: { readonly path: readonly Place[]; readonly repo: 
       <p className="reference">
         <span className="quiet">{texts.reference}</span> <code>{reference}</code> <Copy text={reference} what={texts.reference} />
       </p>
-      {tag ? <Details key={tag.uid} repo={repo} tag={tag} reference={reference} /> : null}
+      {tag ? <Details key={tag.uid} repo={repo} tag={tag} reference={reference} imageAddress={addressOfImage(tag.digest)} /> : null}
       <ListSection
         title={texts.tags}
         result={result}
@@ -108,7 +123,7 @@ const Tags = ({ path, repo }: { readonly path: readonly Place[]; readonly repo: 
   );
 };
 
-export const RepoPage = ({ path, repo: name }: RepoPageProps): ReactNode => {
+export const RepoPage = ({ names, path, repo: name }: RepoPageProps): ReactNode => {
   usePageTitle(name);
   const found = useAsk(repoAt(path.at(-1)?.uid ?? "", name));
   if (found.error) return <Failure error={found.error} retry={() => void found.refetch()} />;
@@ -123,7 +138,7 @@ export const RepoPage = ({ path, repo: name }: RepoPageProps): ReactNode => {
         {repo?.anonymousPull ? <Badge tone="plain">{texts.publicRepo}</Badge> : null}
         {repo ? <Copy text={repo.uid} what="uid" /> : null}
       </div>
-      {repo ? <Tags path={path} repo={repo} /> : <Skeleton />}
+      {repo ? <Tags names={names} path={path} repo={repo} /> : <Skeleton />}
     </>
   );
 };

@@ -9,17 +9,10 @@ import { ListSection } from "../list-section.tsx";
 import { type Column, Copy, Empty, nameOr } from "../parts.tsx";
 import { endSession, identitiesOf, sessionsIn } from "../people/requests.ts";
 import { endColumn, endsColumn, programColumn, programOf, sessionColumns } from "../people/session-columns.tsx";
-import type { Place } from "../questions.ts";
-import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
-import { GroupHeading } from "./group-heading.tsx";
+import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
-interface SessionsPageProps {
-  readonly names: readonly string[];
-  readonly path: readonly Place[];
-}
-
-export const SessionsPage = ({ names, path }: SessionsPageProps): ReactNode => {
+export const SessionsPage = ({ names, path }: GroupPageProps): ReactNode => {
   const uid = path.at(-1)?.uid ?? "";
   const result = useAsk(sessionsIn(uid, positionIn(useAddress(), "skip")));
   const uids = [...new Set(result.data?.data.sessions.map(({ identityUid }) => identityUid))].sort();
@@ -36,8 +29,7 @@ export const SessionsPage = ({ names, path }: SessionsPageProps): ReactNode => {
     ),
   };
   return (
-    <>
-      <GroupHeading names={names} path={path} current="sessions" />
+    <GroupFrame names={names} path={path} current="sessions" sent={[result.data?.sent]}>
       <ListSection
         title={texts.sessions}
         about={texts.sessionsText}
@@ -52,7 +44,6 @@ export const SessionsPage = ({ names, path }: SessionsPageProps): ReactNode => {
           </Empty>
         }
       />
-      <SameRequest sent={[result.data?.sent]} />
       {ending ? (
         <Confirm
           title={texts.endSession}
@@ -67,6 +58,6 @@ export const SessionsPage = ({ names, path }: SessionsPageProps): ReactNode => {
           onClose={() => setEnding(undefined)}
         />
       ) : null}
-    </>
+    </GroupFrame>
   );
 };

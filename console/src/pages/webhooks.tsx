@@ -8,10 +8,9 @@ import { type Question, useAsk } from "../api.ts";
 import { Confirm } from "../confirm.tsx";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Copy, Empty, Icon, Link, Name, nameOr, Time } from "../parts.tsx";
-import { pageSize, type Place } from "../questions.ts";
-import { SameRequest } from "../same-request.tsx";
+import { pageSize } from "../questions.ts";
 import { texts } from "../texts.ts";
-import { GroupHeading } from "./group-heading.tsx";
+import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const below = (group: string, skip: number) => ({ uidp: { descendantsOf: group }, pageSize, ...(skip > 0 ? { skip } : {}) });
 
@@ -119,12 +118,7 @@ const columnsFor = (sinks: ReadonlyMap<string, string>, again: ((delivery: Deliv
     : []),
 ];
 
-interface WebhooksPageProps {
-  readonly names: readonly string[];
-  readonly path: readonly Place[];
-}
-
-export const WebhooksPage = ({ names, path }: WebhooksPageProps): ReactNode => {
+export const WebhooksPage = ({ names, path }: GroupPageProps): ReactNode => {
   const url = useAddress();
   const uid = path.at(-1)?.uid ?? "";
   const filter = filterNames.find((each) => each === url.searchParams.get("state"));
@@ -135,8 +129,7 @@ export const WebhooksPage = ({ names, path }: WebhooksPageProps): ReactNode => {
   const sinks = new Map(subscriptions.data?.data.subscriptions.map((each) => [each.uid, each.sink]));
   const [again, setAgain] = useState<Delivery>();
   return (
-    <>
-      <GroupHeading names={names} path={path} current="webhooks" />
+    <GroupFrame names={names} path={path} current="webhooks" sent={[subscriptions.data?.sent, deliveries.data?.sent]}>
       <ListSection
         title={texts.subscriptions}
         result={subscriptions}
@@ -180,7 +173,6 @@ export const WebhooksPage = ({ names, path }: WebhooksPageProps): ReactNode => {
           </Empty>
         }
       />
-      <SameRequest sent={[subscriptions.data?.sent, deliveries.data?.sent]} />
       {again ? (
         <Confirm
           title={texts.sendAgain}
@@ -196,6 +188,6 @@ export const WebhooksPage = ({ names, path }: WebhooksPageProps): ReactNode => {
           onClose={() => setAgain(undefined)}
         />
       ) : null}
-    </>
+    </GroupFrame>
   );
 };

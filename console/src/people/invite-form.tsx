@@ -3,8 +3,8 @@
 import { type FormEvent, type ReactNode, useId, useState } from "react";
 import type { GroupInvite, GroupInviteInput } from "../../../client/package.ts";
 import { Picker } from "../access/picker.tsx";
-import { roleChoices, useRoles } from "../access/roles.ts";
-import { usePreview, useSend } from "../access/send.ts";
+import { roleChoices, useRoles } from "../roles.ts";
+import { usePreview, useSend } from "../send.ts";
 import { isUid } from "../address.ts";
 import { Dialog } from "../dialog.tsx";
 import { shellWord } from "../format.ts";

@@ -1,0 +1,232 @@
+// Sources of advisories, their coverage of the images, and used storage: for the operator, and for owners in their groups.
+
+import type { ReactNode } from "react";
+import type {
+  AdvisoryCoverage,
+  CoverageState,
+  Feed,
+  FeedState,
+  Group,
+  ListAdvisoryCoverageResponse,
+  ListFeedsResponse,
+  Storage,
+} from "../../../client/package.ts";
+import { addressOf, positionIn, useAddress, withParameter } from "../address.ts";
+import { type Question, useAsk } from "../api.ts";
+import { sizeText } from "../format.ts";
+import { ListSection } from "../list-section.tsx";
+import { Badge, type Column, Command, Empty, Failure, Link, Name, Section, Skeleton, Time, usePageTitle } from "../parts.tsx";
+import { organizations, pageSize } from "../questions.ts";
+import { SameRequest } from "../same-request.tsx";
+import { texts } from "../texts.ts";
+import { segmentsOfRoot } from "../tree.tsx";
+
+const position = (skip: number) => ({ pageSize, ...(skip > 0 ? { skip } : {}) });
+
+const feedsAt = (skip: number): Question<ListFeedsResponse> => {
+  const request = position(skip);
+  return { name: "advisory.feeds.list", request, send: (gantry, signal) => gantry.advisory.feeds.list(request, { signal }).page() };
+};
+
+const coverageAt = (skip: number): Question<ListAdvisoryCoverageResponse> => {
+  const request = position(skip);
+  return {
+    name: "vulnerabilities.advisory-coverage.list",
+    request,
+    send: (gantry, signal) => gantry.vulnerabilities.advisoryCoverage.list(request, { signal }).page(),
+  };
+};
+
+const storageOf = (uid: string): Question<Storage> => ({
+  name: "registry.storage.get",
+  request: { uid },
+  send: (gantry, signal) => gantry.registry.storage.get({ uid }, { signal }),
+});
+
+const feedTones: Readonly<Record<FeedState, "good" | "warn" | "plain">> = {
+  FEED_STATE_UNSPECIFIED: "plain",
+  FEED_STATE_OK: "good",
+  FEED_STATE_HELD: "warn",
+  FEED_STATE_FAILED: "warn",
+};
+
+/** Failed sources come first on their page, then those that held something back. */
+const urgency = ({ state }: Feed): number => ["FEED_STATE_HELD", "FEED_STATE_FAILED"].indexOf(state);
+
+const feedColumns: readonly Column<Feed>[] = [
+  {
+    title: texts.source,
+    cell: ({ sourceName, kind }) => (
+      <span className="long">
+        <Name>{sourceName}</Name> <span className="quiet">{kind}</span>
+      </span>
+    ),
+  },
+  {
+    title: texts.state,
+    cell: ({ state, holdReason, heldRecordCount, holdTime, detail, absentFiles }) => (
+      <>
+        <Badge tone={feedTones[state]}>{texts.feedStates[state]}</Badge>
+        {holdReason === "FEED_HOLD_REASON_UNSPECIFIED" ? null : (
+          <div className="under-badge">
+            {texts.holdReasons[holdReason]} {heldRecordCount > 0 ? texts.heldRecords(heldRecordCount) : ""} <Time time={holdTime} />
+          </div>
+        )}
+        {detail === "" ? null : (
+          <div className="under-badge quiet">
+            <Name>{detail}</Name>
+          </div>
+        )}
+        {absentFiles.length === 0 ? null : (
+          <div className="under-badge">
+            {texts.absentFiles} <Name>{absentFiles.slice(0, 5).join(", ")}</Name>
+          </div>
+        )}
+      </>
+    ),
+  },
+  { title: texts.records, cell: ({ recordCount }) => recordCount.toLocaleString("en"), minor: true },
+  { title: texts.lastSuccess, cell: ({ successTime }) => <Time time={successTime} />, minor: true },
+  { title: texts.lastChange, cell: ({ changeTime }) => <Time time={changeTime} />, minor: true },
+];
+
+const coverageTones: Readonly<Record<CoverageState, "good" | "warn" | "plain">> = {
+  COVERAGE_STATE_UNSPECIFIED: "plain",
+  COVERAGE_STATE_MATCHED: "good",
+  COVERAGE_STATE_NO_SOURCE: "warn",
+  COVERAGE_STATE_STALE: "warn",
+  COVERAGE_STATE_OS_UNSUPPORTED: "warn",
+};
+
+const coverageColumns: readonly Column<AdvisoryCoverage>[] = [
+  { title: texts.ecosystem, cell: ({ ecosystem, release }) => <Name>{release === "" ? ecosystem : `${ecosystem} ${release}`}</Name> },
+  { title: texts.state, cell: ({ state }) => <Badge tone={coverageTones[state]}>{texts.coverageStates[state]}</Badge> },
+  { title: texts.images, cell: ({ imageCount }) => imageCount.toLocaleString("en"), minor: true },
+  { title: texts.sources, cell: ({ sources }) => <Name>{sources.map(({ sourceName }) => sourceName).join(", ")}</Name>, minor: true },
+  { title: texts.lastSuccess, cell: ({ successTime }) => <Time time={successTime} />, minor: true },
+];
+
+const StorageOf = ({ group }: { readonly group: Group }): ReactNode => {
+  const result = useAsk(storageOf(group.uid));
+  const data = result.data?.data;
+  const body = (): ReactNode => {
+    if (result.error) return <Failure error={result.error} retry={() => void result.refetch()} />;
+    if (!data) return <Skeleton rows={2} />;
+    const { bytes, grossBytes, blobCount, organizationBytes, quotaBytes } = data;
+    const [used, quota] = [Number(organizationBytes ?? 0), Number(quotaBytes ?? 0)];
+    return (
+      <div className="details">
+        <dl>
+          <dt>{texts.stored}</dt>
+          <dd>{sizeText(Number(bytes))}</dd>
+          <dt>{texts.withoutSharing}</dt>
+          <dd>{sizeText(Number(grossBytes))}</dd>
+          <dt>{texts.blobs}</dt>
+          <dd>{Number(blobCount).toLocaleString("en")}</dd>
+          {quota === 0 ? null : (
+            <>
+              <dt>{texts.quota}</dt>
+              <dd>
+                <meter min={0} max={quota} value={Math.min(used, quota)} high={quota * 0.9} aria-label={texts.quota} />{" "}
+                {texts.usedOf(sizeText(used), sizeText(quota))}
+              </dd>
+            </>
+          )}
+        </dl>
+        <div className="details-note">
+          <SameRequest sent={[result.data?.sent]} />
+        </div>
+      </div>
+    );
+  };
+  return <Section title={texts.storageOf(group.name)}>{body()}</Section>;
+};
+
+const organizationColumns = (url: URL): readonly Column<Group>[] => [
+  {
+    title: texts.organization,
+    cell: (group) => (
+      <>
+        <Link href={addressOf(segmentsOfRoot(group))}>
+          <Name>{group.name}</Name>
+        </Link>
+        {group.status === "ORG_STATUS_SUSPENDED" ? <Badge tone="warn">{texts.suspended}</Badge> : null}
+      </>
+    ),
+  },
+  { title: texts.created, cell: ({ createTime }) => <Time time={createTime} />, minor: true },
+  {
+    title: texts.storage,
+    cell: ({ uid, name }) => (
+      <Link href={withParameter(url, "storage", uid)} isSamePage aria-label={texts.storageOf(name)}>
+        {texts.measure}
+      </Link>
+    ),
+  },
+];
+
+export const AdminPage = (): ReactNode => {
+  usePageTitle(texts.admin);
+  const url = useAddress();
+  const feeds = useAsk(feedsAt(positionIn(url, "feeds")));
+  const coverage = useAsk(coverageAt(positionIn(url, "coverage")));
+  const groups = useAsk(organizations(positionIn(url, "organizations")));
+  const measured = groups.data?.data.groups.find(({ uid }) => uid === url.searchParams.get("storage"));
+  return (
+    <>
+      <h1 tabIndex={-1}>{texts.admin}</h1>
+      <p className="lead">{texts.adminText}</p>
+      <ListSection
+        title={texts.feeds}
+        about={texts.feedsText}
+        result={feeds}
+        itemsOf={(data) => [...data.feeds].sort((one, other) => urgency(other) - urgency(one))}
+        columns={feedColumns}
+        count={texts.feedCount}
+        parameter="feeds"
+        empty={
+          <Empty icon="book" title={texts.noFeedsTitle}>
+            <p>{texts.noFeedsText}</p>
+            <Command text="npx gantry import advisories --help" what={texts.noFeedsTitle} />
+          </Empty>
+        }
+      />
+      <ListSection
+        title={texts.coverage}
+        about={texts.coverageText}
+        result={coverage}
+        itemsOf={(data) => data.advisoryCoverage}
+        columns={coverageColumns}
+        count={texts.ecosystemCount}
+        parameter="coverage"
+        empty={
+          <Empty icon="shield" title={texts.noCoverageTitle}>
+            <p>{texts.noCoverageText}</p>
+          </Empty>
+        }
+      />
+      {measured ? <StorageOf key={measured.uid} group={measured} /> : null}
+      <ListSection
+        title={texts.organizations}
+        result={groups}
+        itemsOf={(data) => data.groups}
+        columns={organizationColumns(url)}
+        count={texts.organizationCount}
+        parameter="organizations"
+        empty={
+          <Empty icon="group" title={texts.noGroupsTitle}>
+            <p>{texts.noOrganizationsText}</p>
+          </Empty>
+        }
+      />
+      <Section title={texts.health}>
+        <p className="about section-about">{texts.healthText}</p>
+        <div className="section-body">
+          <Command text={`curl ${location.origin}/readyz`} what={texts.health} />
+          <a href="/docs/operate/health">{texts.healthGuide}</a>
+        </div>
+      </Section>
+      <SameRequest sent={[feeds.data?.sent, coverage.data?.sent, groups.data?.sent]} />
+    </>
+  );
+};

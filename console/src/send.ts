@@ -1,0 +1,69 @@
+// Writes of a form: one at a time, with violations by field.
+
+import { useEffect, useRef, useState } from "react";
+import { ApiError } from "../../client/package.ts";
+import { type Answer, ask, preview, type Question, queryClient, type Sent } from "./api.ts";
+import { texts } from "./texts.ts";
+
+export interface Problems {
+  /** Of the request as a whole; "" if there is none. */
+  readonly message: string;
+  readonly fields: Readonly<Record<string, string>>;
+}
+
+const none: Problems = { message: "", fields: {} };
+
+const problemsOf = (error: unknown, fields: readonly string[]): Problems => {
+  const violations = error instanceof ApiError ? error.violations : [];
+  const named = violations.flatMap(({ field, description }): [string, string][] => {
+    const name = field.slice(field.lastIndexOf(".") + 1);
+    return fields.includes(name) ? [[name, description]] : [];
+  });
+  const isOffline = error instanceof ApiError && error.reason === "NO_CONNECTION";
+  const message = isOffline ? texts.offline : error instanceof Error ? error.message : String(error);
+  return { message: named.length > 0 && named.length === violations.length ? "" : message, fields: Object.fromEntries(named) };
+};
+
+interface Sender {
+  readonly problems: Problems;
+  readonly isSending: boolean;
+  /** Sends, and returns the answer; undefined if it was refused. After a change, what the page shows is read again. */
+  readonly send: <Data>(question: Question<Data>) => Promise<Answer<Data> | undefined>;
+}
+
+export const useSend = (fields: readonly string[] = [], { isRead = false }: { readonly isRead?: boolean } = {}): Sender => {
+  const [problems, setProblems] = useState(none);
+  const [isSending, setSending] = useState(false);
+  const stop = useRef(new AbortController());
+  const send: Sender["send"] = async (question) => {
+    setSending(true);
+    setProblems(none);
+    try {
+      const answer = await ask(question, stop.current.signal);
+      if (!isRead) await queryClient.invalidateQueries();
+      return answer;
+    } catch (thrown) {
+      setProblems(problemsOf(thrown, fields));
+      return undefined;
+    } finally {
+      setSending(false);
+    }
+  };
+  return { problems, isSending, send };
+};
+
+/** The request that a form would send. */
+export const usePreview = (question: Question<unknown>): Sent | undefined => {
+  const [sent, setSent] = useState<Sent>();
+  const key = JSON.stringify([question.name, question.request]);
+  const latest = useRef(question);
+  latest.current = question;
+  useEffect(() => {
+    let isCurrent = key !== "";
+    void preview(latest.current).then((each) => isCurrent && setSent(each));
+    return () => {
+      isCurrent = false;
+    };
+  }, [key]);
+  return sent;
+};

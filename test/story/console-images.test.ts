@@ -1,0 +1,171 @@
+// Images in the console: what was read of them, findings with layers, comparison (docs/decisions/0045).
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { pageRequests, requireAccessible, requireOperations, settled, views, visit } from "../console.ts";
+import { hostile, imagePath, type ImagesWorld, openImagesWorld, organizationPath, repoPath } from "../console-images.ts";
+import type { Page } from "./browser.ts";
+
+let opened: ImagesWorld;
+
+before(async () => {
+  opened = await openImagesWorld();
+});
+after(() => opened?.close());
+
+const mainText = async (page: Page): Promise<string> => (await page.locator("main").textContent()) ?? "";
+
+const viewOf = (tag: keyof ImagesWorld["digests"], view: string): string => `${imagePath(opened.digests[tag])}?view=${view}`;
+
+test("the page of an image shows its platforms side by side and its pull command, and its first view sends at most four requests", async () => {
+  const { page, problems, requests } = await opened.openAs("viewer", `${organizationPath}/payments`);
+  const before = requests.length;
+  await visit(page, imagePath(opened.digests["1.0"]));
+  await page.locator("dd", { hasText: "linux/amd64" }).waitFor();
+  const sent = pageRequests(requests.slice(before));
+  assert.ok(sent.length <= 4, sent.map(({ url }) => url.pathname).join("\n"));
+  const shown = await mainText(page);
+  assert.match(shown, /Debian GNU\/Linux 12 \(bookworm\)/);
+  assert.match(shown, new RegExp(`docker pull ${new URL(opened.world.url).host}/first-organization/payments/web@${opened.digests["1.0"]}`));
+  await page.locator("button", { hasText: "Show sizes" }).click();
+  const rows = page.locator("tbody tr");
+  await rows.nth(1).locator("td", { hasText: / B$/ }).waitFor();
+  assert.deepEqual(await rows.locator("th").allTextContents(), ["amd64", "arm64"]);
+  assert.match((await rows.nth(1).textContent()) ?? "", /Layers read5\d+ B/);
+  await rows.nth(1).locator("a").click();
+  await page.locator("dd", { hasText: "linux/arm64" }).waitFor();
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("an image that was not read, or only in part, says so in every view and is never shown as one without packages or findings", async () => {
+  const { page } = await opened.openAs("viewer", imagePath(opened.digests.broken));
+  const expected = [
+    ["broken", /Read in part\. A part of the layers was not read.*LAYER_UNREADABLE/],
+    ["chart", /No layers to read\..*Nothing is known about its packages/],
+    ["waiting", /Not read yet\. The layers wait to be read/],
+  ] as const;
+  for (const [tag, notice] of expected)
+    for (const view of ["overview", "findings", "packages", "tags"]) {
+      await visit(page, viewOf(tag, view));
+      await page.locator(".reading").waitFor();
+      await page.waitForLoadState("networkidle");
+      assert.match((await page.locator(".reading").textContent()) ?? "", notice, `${tag}, ${view}`);
+    }
+  await visit(page, imagePath(opened.digests.chart));
+  await page.locator(".reading").waitFor();
+  assert.match(await mainText(page), /PackagesUnknown/);
+  await visit(page, viewOf("waiting", "findings"));
+  await page.locator(".notice", { hasText: "The image is not judged yet" }).waitFor();
+  await page.close();
+});
+
+test("each finding has the layer to blame, which leads to the packages of that layer", async () => {
+  const { page, problems } = await opened.openAs("viewer", viewOf("1.0", "findings"));
+  const first = page.locator("tbody tr").first();
+  await first.locator("a", { hasText: "Layer 2" }).waitFor();
+  assert.match((await first.textContent()) ?? "", /^CVE-2026-1001.*Critical.*npm\/lantern 1\.0\.0Layer 22\.0\.0/);
+  await page.locator(".notice", { hasText: "No source covers" }).waitFor();
+  await first.locator("a", { hasText: "Layer 2" }).focus();
+  await page.keyboard.press("Enter");
+  await page.locator(".count", { hasText: "2 packages" }).waitFor();
+  assert.deepEqual(await page.locator("tbody th").allTextContents(), ["cable", "lantern"]);
+  await page.locator(".filters input").first().fill("lantern");
+  await page.keyboard.press("Enter");
+  await page.locator(".count", { hasText: "1 package" }).waitFor();
+  await page.locator(".filters a", { hasText: "Clear" }).click();
+  await page.locator(".count", { hasText: "5 packages" }).waitFor();
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("layers have size and command once the user reads them from the registry, and the text of a command stays text", async () => {
+  const { page, problems, requests } = await opened.openAs("viewer", viewOf("1.0", "layers"));
+  assert.ok(!requests.some(({ url }) => url.pathname.startsWith("/v2/")), "reading counts as a pull, so the user decides");
+  await page.locator("button", { hasText: "Read layers" }).click();
+  const rows = page.locator("tbody tr");
+  await rows.nth(1).waitFor();
+  assert.match((await rows.nth(0).textContent()) ?? "", /^Layer 1\d+ BADD file:4f1b0c27 in \//);
+  assert.ok(((await rows.nth(1).textContent()) ?? "").includes(`RUN npm ci --omit=dev ${hostile}`));
+  assert.equal(await page.locator("main img, [onerror]").count(), 0);
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("signatures and attestations are listed, whether they are referrers or tags, and the history of a tag is shown", async () => {
+  const { page, requests } = await opened.openAs("viewer", viewOf("1.0", "signatures"));
+  await page.locator("tbody tr").nth(1).waitFor();
+  const shown = await page.locator("tbody tr").allTextContents();
+  assert.match(shown[0] ?? "", /^Attestationsha256-[0-9a-f]{64}\.att/);
+  assert.match(shown[1] ?? "", /^Signatureapplication\/vnd\.dev\.sigstore\.bundle/);
+  assert.match(await mainText(page), /does not verify them/);
+  await page.locator(".tabs a", { hasText: "Tags" }).click();
+  await page.locator("a[aria-label='History of 1.0']").click();
+  await page.locator("section", { hasText: "History of 1.0" }).locator(".badge", { hasText: "This image" }).waitFor();
+  requireOperations(requests);
+  await page.close();
+});
+
+test("the SBOM is downloaded in the chosen format, and only when the user asks", async () => {
+  const { page, requests } = await opened.openAs("viewer", imagePath(opened.digests["1.0"]));
+  await page.locator(".sbom select").selectOption("CycloneDX 1.6");
+  assert.ok(!requests.some(({ url }) => url.pathname.endsWith(":export")));
+  const [download] = await Promise.all([page.waitForEvent("download"), page.locator("button", { hasText: "Download" }).click()]);
+  assert.match(download.suggestedFilename(), /^web-[0-9a-f]{12}\.cdx\.json$/);
+  const document: unknown = JSON.parse(await readFile(await download.path(), "utf8"));
+  assert.ok(typeof document === "object" && document !== null && "bomFormat" in document && document.bomFormat === "CycloneDX");
+  await page.close();
+});
+
+test("a comparison with another tag shows new and gone findings and changed packages, and a tag leads to its image", async () => {
+  const { page, problems } = await opened.openAs("viewer", `${repoPath}/tags/1.1`);
+  await page.waitForURL((url) => url.pathname.endsWith(`/images/${opened.digests["1.1"]}`));
+  await page.locator(".tabs a", { hasText: "Compare" }).click();
+  await page.locator("select").selectOption("1.0");
+  const section = (title: string) => page.locator("section", { has: page.locator("h2", { hasText: title }) });
+  await section("New findings").locator("tr", { hasText: "CVE-2026-1003" }).waitFor();
+  assert.deepEqual(await section("New findings").locator("tbody th").allTextContents(), ["CVE-2026-1003"]);
+  assert.match((await section("Findings that are gone").locator("tbody").textContent()) ?? "", /^CVE-2026-1001/);
+  assert.deepEqual(await section("Changed packages").locator("tbody tr").allTextContents(), [
+    "candleAddedNone0.9.0npm",
+    "lanternChanged1.0.02.0.0npm",
+    "libssl3Changed3.0.9-13.0.15-1deb",
+  ]);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("an open tag sends at most four requests and leads to the page of its image", async () => {
+  const { page, requests } = await opened.openAs("viewer", organizationPath);
+  const before = requests.length;
+  await visit(page, `${repoPath}?tag=1.0`);
+  await page.locator(".details dd", { hasText: "amd64, arm64" }).waitFor();
+  const sent = pageRequests(requests.slice(before));
+  assert.ok(sent.length <= 4, sent.map(({ url }) => url.pathname).join("\n"));
+  await page.locator(".details a", { hasText: "Open the image" }).click();
+  await page.waitForURL((url) => url.pathname.endsWith(opened.digests["1.0"]));
+  await page.close();
+});
+
+test("every view passes axe and does not scroll sideways, for each size and theme, and shows nothing to a caller without permissions", async () => {
+  const { page, problems } = await opened.openAs("owner", imagePath(opened.digests["1.0"]));
+  const paths = ["overview", "findings", "packages", "layers", "signatures", "tags&tag=1.0"].map((view) => viewOf("1.0", view));
+  for (const path of [...paths, `${viewOf("1.1", "compare")}&with=1.0`, imagePath(opened.digests.broken)]) {
+    await visit(page, path);
+    for (const { size, colorScheme } of views) {
+      await page.setViewportSize(size);
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.waitForLoadState("networkidle");
+      await settled(page);
+      await requireAccessible(page, `${path}, ${size.width} px, ${colorScheme}`);
+    }
+  }
+  assert.deepEqual(problems, []);
+  await page.close();
+  const nobody = await opened.openAs("nobody", imagePath(opened.digests["1.0"]));
+  await nobody.page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
+  await nobody.page.close();
+});
