@@ -191,7 +191,7 @@ export const hasPlaces = (input: MessageFact): boolean => input.byName.get("uidp
 
 /** Returns true for reads of many groups' rows, which hide rows instead of refusing. */
 export const hidesRows = (method: MethodFact): boolean =>
-  method.unscoped && !isCatalogue(method) && (isList(method) || (hasPlaces(method.input) && method.input.byName.has("page_token")));
+  method.unscoped && !isCatalogue(method) && !method.writes && (isList(method) || hasPlaces(method.input));
 
 /** Returns true for a List of rows with a Create; grown.ts makes the others. */
 export const isMade = (method: MethodFact): boolean => createOf(rowMessage(method)?.name ?? "") !== undefined;
