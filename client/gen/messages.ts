@@ -3101,6 +3101,11 @@ export interface FindingGroup {
   epssScore: number;
   /** When the first of its findings was found. */
   firstCreateTime?: string;
+  /**
+   * What its findings have in common, in one field: the vulnerability, the name of the package, the image as
+   * `web:latest` (by digest without a tag), or the uid of the group.
+   */
+  label: string;
 }
 
 /**

@@ -2389,6 +2389,7 @@ export const contractTexts: Readonly<Record<string, string>> = {
   "gantry.findings.v1.FindingGroup.fixable_count": "Number of findings with a fixed version.",
   "gantry.findings.v1.FindingGroup.group_uid": "Uid of the group of the repo. Only for groups by image or group.",
   "gantry.findings.v1.FindingGroup.image_count": "Number of images with at least one of them.",
+  "gantry.findings.v1.FindingGroup.label": "What its findings have in common, in one field: the vulnerability, the name of the package, the image as `web:latest` (by digest without a tag), or the uid of the group.",
   "gantry.findings.v1.FindingGroup.package_name": "Name of the package. Only for groups by package.",
   "gantry.findings.v1.FindingGroup.repo": "Name of the repo. Only for groups by image.",
   "gantry.findings.v1.FindingGroup.repo_uid": "Uid of the repo; empty for images that were only imported. Only for groups by image.",

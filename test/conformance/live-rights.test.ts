@@ -117,7 +117,9 @@ for (const method of asked) {
     const holder = await stage.stranger(world.organization);
     const uid = await target(method);
     const sample = await stage.request(method, { place, capabilities: method.capabilities });
-    const request = hidesRows(method) ? { ...(isList(method) ? {} : sample), uidp: { descendantsOf: place, ids: [uid] } } : sample;
+    const request = hidesRows(method)
+      ? { ...(isList(method) ? {} : sample), uidp: { descendantsOf: place, ...(isList(method) ? { ids: [uid] } : {}) } }
+      : sample;
     await assertEverywhere(method, request, holder, false, uid, "before any binding");
     const group = stage.needsAt(method, place);
     const binding = await stage.bind(group, holder.uid, role);

@@ -196,16 +196,19 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
 
 const vulnerabilityOf = ({ key, advisoryId, aliases }: FindingGroup): JsonObject => {
   const others = [advisoryId, ...aliases].filter((id) => id !== key);
-  return { vulnerability: key, ...(others.length > 0 ? { aliases: [...new Set(others)] } : {}) };
+  return { label: key, vulnerability: key, ...(others.length > 0 ? { aliases: [...new Set(others)] } : {}) };
 };
 
-const placeOf = ({ groupUid, repo, repoUid, digest, tags }: FindingGroup): JsonObject => ({ groupUid, repo, repoUid, digest, tags: [...tags] });
+const imageOf = ({ groupUid, repo, repoUid, digest, tags }: FindingGroup): JsonObject => {
+  const [tag] = tags;
+  return { label: tag === undefined ? `${repo}@${digest}` : `${repo}:${tag}`, groupUid, repo, repoUid, digest, tags: [...tags] };
+};
 
 const sharedOf: Readonly<Record<FindingGroupBy, (group: FindingGroup) => JsonObject>> = {
   FINDING_GROUP_BY_VULNERABILITY: vulnerabilityOf,
-  FINDING_GROUP_BY_PACKAGE: ({ packageName }) => ({ packageName }),
-  FINDING_GROUP_BY_IMAGE: placeOf,
-  FINDING_GROUP_BY_GROUP: ({ groupUid }) => ({ groupUid }),
+  FINDING_GROUP_BY_PACKAGE: ({ packageName }) => ({ label: packageName, packageName }),
+  FINDING_GROUP_BY_IMAGE: imageOf,
+  FINDING_GROUP_BY_GROUP: ({ groupUid }) => ({ label: groupUid, groupUid }),
 };
 
 const groupFindings = async (context: ReadContext): Promise<Outcome> => {

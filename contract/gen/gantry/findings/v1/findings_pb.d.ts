@@ -1421,6 +1421,14 @@ export declare type FindingGroup = Message<"gantry.findings.v1.FindingGroup"> & 
    * @generated from field: google.protobuf.Timestamp first_create_time = 17;
    */
   firstCreateTime?: Timestamp | undefined;
+
+  /**
+   * What its findings have in common, in one field: the vulnerability, the name of the package, the image as `web:latest` (by digest
+   * without a tag), or the uid of the group.
+   *
+   * @generated from field: string label = 18;
+   */
+  label: string;
 };
 
 /**
@@ -1547,6 +1555,14 @@ export declare type FindingGroupJson = {
    * @generated from field: google.protobuf.Timestamp first_create_time = 17;
    */
   firstCreateTime?: TimestampJson;
+
+  /**
+   * What its findings have in common, in one field: the vulnerability, the name of the package, the image as `web:latest` (by digest
+   * without a tag), or the uid of the group.
+   *
+   * @generated from field: string label = 18;
+   */
+  label?: string;
 };
 
 /**
