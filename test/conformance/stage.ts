@@ -199,6 +199,12 @@ export const isMade = (method: MethodFact): boolean => createOf(rowMessage(metho
 /** Returns the message that a List lists. */
 export const rowMessage = (method: MethodFact): MessageFact | undefined => method.output.fields.find(({ json }) => json === pluralOf(method))?.message;
 
+/** Returns the message of the rows that an operation lists, or counts as its service's List does. */
+export const shownMessage = (method: MethodFact): MessageFact | undefined => {
+  const list = isList(method) ? method : methods.find((each) => each.service === method.service && isList(each));
+  return list && rowMessage(list);
+};
+
 /** Returns the plural field of a List's response. */
 export const pluralOf = (method: MethodFact): string => method.output.fields.find((field) => field.shape === "list" && field.message)?.json ?? "";
 
