@@ -563,6 +563,10 @@ export const limits = {
   changedVulnerabilities: 1_000,
   /** Interval of a check that waits for an image, and its longest wait. */
   findingsWaitMs: 1_000,
+  /** Between two counts of the findings of the day. */
+  findingDayMs: 10 * 60 * 1000,
+  findingDaysDefault: 90,
+  findingDaysMax: 400,
   findingsWaitMaxMs: 24 * 60 * 60 * 1000,
   /** Images named in an event of affected images; the rest is counted (requirement: 1,000 digests). */
   toldDigestsMax: 1000,

@@ -11,7 +11,7 @@ import { methods, version1 } from "#contract/catalog.ts";
 import { isViewed, type MethodFact } from "#contract/facts.ts";
 import { requestInView } from "#contract/views.ts";
 import { restRequest } from "./client.ts";
-import { answerableRequest, folder, isList, openStage, rowMessage } from "./conformance/stage.ts";
+import { answerableRequest, folder, hidesRows, isList, openStage, rowMessage, shownMessage } from "./conformance/stage.ts";
 import { requestsOfGrown } from "./conformance/grown.ts";
 import { type DescribedRequest, fetchDocument, type Judge, judgeOf, sendDescribed } from "./openapi/document.ts";
 import { fillStage } from "./openapi/filled.ts";
@@ -133,9 +133,9 @@ const requestOf = async (method: MethodFact, path: number): Promise<JsonObject> 
   const place = await folder(stage);
   const asked = { ...(await answerableRequest(stage, of, place, false)), ...requestsOfGrown[rowMessage(of)?.name ?? ""] };
   const narrowed = of.input.byName.has("uidp") ? { ...asked, uidp: { descendantsOf: place } } : asked;
-  const row = rowMessage(of);
+  const row = shownMessage(of);
   // An empty list shows nothing.
-  if (isList(of) && row) await stage.make(row.name, { place });
+  if ((isList(of) || hidesRows(of)) && row) await stage.make(row.name, { place });
   await stage.putBack(of, asked);
   return { ...(isViewed(method) ? requestInView(method, narrowed) : narrowed), ...(await filled.requestOf(method, path)) };
 };

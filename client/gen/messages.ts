@@ -3041,6 +3041,16 @@ export interface Finding {
   unjudged: UnjudgedEcosystem[];
 }
 
+/** Findings of one day, as last counted on it. Resolved and suppressed findings do not count. */
+export interface FindingDay {
+  /** The day in UTC, such as `2026-04-30`. */
+  day: string;
+  /** Number of findings. */
+  findingCount: string;
+  /** Number of findings with each severity, the highest first. */
+  severityCounts: FindingSeverityCount[];
+}
+
 /**
  * Whether a fix is available.
  *
@@ -3091,6 +3101,11 @@ export interface FindingGroup {
   epssScore: number;
   /** When the first of its findings was found. */
   firstCreateTime?: string;
+  /**
+   * What its findings have in common, in one field: the vulnerability, the name of the package, the image as
+   * `web:latest` (by digest without a tag), or the uid of the group.
+   */
+  label: string;
 }
 
 /**
@@ -3108,6 +3123,12 @@ export type FindingGroupBy =
   | "FINDING_GROUP_BY_PACKAGE"
   | "FINDING_GROUP_BY_IMAGE"
   | "FINDING_GROUP_BY_GROUP";
+
+/** Findings by day. */
+export interface FindingHistory {
+  /** Days on which images were matched, newest first. */
+  days: FindingDay[];
+}
 
 /**
  * How severe a vulnerability is.
@@ -3285,6 +3306,16 @@ export interface GetDeploymentRequest {
 export interface GetExternalGroupRoleMappingRequest {
   /** Its uid. */
   uid: string;
+}
+
+/** Whose findings, and of which days. */
+export interface GetFindingHistoryRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the groups by place in the hierarchy: `descendants_of` or `children_of`. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Number of days, today included: 90 when absent, 400 at most. */
+  dayCount?: number | undefined;
 }
 
 /** Which invite to get. */

@@ -139,6 +139,7 @@ export const operations = {
   advisoryFeedFilesReadCsafAggregator: { name: "gantry.feeds.v1.FeedFilesService/ReadCsafAggregator", verb: "GET", path: "/.well-known/csaf-aggregator/{path=**}", givesFile: true },
   findingsList: { name: "gantry.findings.v1.FindingsService/ListFindings", verb: "GET", path: "/gantry/v1/findings", items: "findings", reply: "ListFindingsResponse", parent: true },
   findingsGroup: { name: "gantry.findings.v1.FindingsService/GroupFindings", verb: "GET", path: "/gantry/v1/findings:group", reply: "GroupFindingsResponse", parent: true },
+  findingsGetHistory: { name: "gantry.findings.v1.FindingsService/GetFindingHistory", verb: "GET", path: "/gantry/v1/findings:history", reply: "FindingHistory", parent: true },
   registryAffectedImagesList: { name: "gantry.images.v1.AffectedImagesService/ListAffectedImages", verb: "GET", path: "/gantry/v1/affectedImages", items: "affectedImages", reply: "ListAffectedImagesResponse", parent: true },
   registryImageContentsList: { name: "gantry.images.v1.ImageContentsService/ListImageContents", verb: "GET", path: "/gantry/v1/imageContents", items: "imageContents", reply: "ListImageContentsResponse", parent: true },
   registryImagePackagesFind: { name: "gantry.images.v1.ImagePackagesService/FindImagePackages", verb: "GET", path: "/gantry/v1/imagePackages/{repoUid=**}:find", reply: "FindImagePackagesResponse" },

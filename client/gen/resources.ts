@@ -98,6 +98,7 @@ import type {
   FindPullsRequest,
   FindPullsResponse,
   Finding,
+  FindingHistory,
   GenerateScimTokenRequest,
   GenerateScimTokenResponse,
   GetAccountAssociationRequest,
@@ -113,6 +114,7 @@ import type {
   GetDeliveryRequest,
   GetDeploymentRequest,
   GetExternalGroupRoleMappingRequest,
+  GetFindingHistoryRequest,
   GetGroupInviteRequest,
   GetGroupRequest,
   GetHeadlessSessionRequest,
@@ -4183,6 +4185,21 @@ export class FindingsApi {
    */
   group(request: GroupFindingsRequest, options?: RequestOptions): ApiCall<GroupFindingsResponse> {
     return this.#client.one(operations.findingsGroup, request, options);
+  }
+
+  /**
+   * Get the number of findings by day (UTC) and severity, for up to 400 days. The day is written when images are
+   * matched, every ten minutes at most. Days without an entry are unknown.
+   *
+   * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.getHistory();
+   * ```
+   */
+  getHistory(request: GetFindingHistoryRequest = {}, options?: RequestOptions): ApiCall<FindingHistory> {
+    return this.#client.one(operations.findingsGetHistory, request, options);
   }
 }
 

@@ -1,6 +1,6 @@
 // Lists the tables with a retention period, in the order of deletion. Deleting an event deletes its deliveries.
 
-import { affectedImagesRetention, feedReversalsRetention, sourceDocumentsRetention, vulnReportsRetention } from "#advisories/store";
+import { affectedImagesRetention, feedReversalsRetention, findingDaysRetention, sourceDocumentsRetention, vulnReportsRetention } from "#advisories/store";
 import {
   authorizationCodesRetention,
   awsRequestsRetention,
@@ -43,6 +43,7 @@ export const retentions: readonly Retention[] = [
   undeliverableRetention,
   vulnReportsRetention,
   affectedImagesRetention,
+  findingDaysRetention,
   sourceDocumentsRetention,
   feedReversalsRetention,
   deletionsRetention,

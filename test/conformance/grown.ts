@@ -4,6 +4,7 @@ import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { matchImages } from "#advisories/feeds";
+import { writeFindingDay } from "#advisories/store";
 import { type FeedRecord, insertSboms, openFeed } from "#advisories/store";
 import { insertManifest } from "#registry/store";
 import { registerPerson } from "../../server/application/person.ts";
@@ -118,6 +119,7 @@ const grownAffectedImage = async (world: World, place: string): Promise<JsonObje
 
 const grownFinding = async (world: World, place: string): Promise<JsonObject> => {
   const { packageName } = await grownAffectedImage(world, place);
+  await world.server.application.services.store.write((rows) => writeFindingDay(rows, world.clock.now));
   return firstRow(await world.ok("gantry.findings.v1.FindingsService/ListFindings", { packages: [String(packageName)] }), "findings");
 };
 

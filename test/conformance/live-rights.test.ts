@@ -29,8 +29,8 @@ import {
   hidesRows,
   openStage,
   roleMessage,
-  rowMessage,
   rowsOf,
+  shownMessage,
   symbolsOf,
   uidsOf,
 } from "./stage.ts";
@@ -91,9 +91,8 @@ const assertEverywhere = async (method: MethodFact, request: JsonObject, holder:
 
 /** Returns the uid that a list must show, or an empty text. */
 const target = async (method: MethodFact): Promise<string> => {
-  const beside = methods.filter(({ service }) => service === method.service);
-  const list = isList(method) ? method : beside.find(isList);
-  const message = beside.find(({ rpc }) => rpc.startsWith("Create"))?.output.name ?? (list && rowMessage(list)?.name);
+  const maker = methods.find(({ service, rpc }) => service === method.service && rpc.startsWith("Create"));
+  const message = maker?.output.name ?? shownMessage(method)?.name;
   return hidesRows(method) && message !== undefined ? text(await stage.make(message, { place }), "uid") : "";
 };
 
@@ -117,7 +116,9 @@ for (const method of asked) {
     const holder = await stage.stranger(world.organization);
     const uid = await target(method);
     const sample = await stage.request(method, { place, capabilities: method.capabilities });
-    const request = hidesRows(method) ? { ...(isList(method) ? {} : sample), uidp: { descendantsOf: place, ids: [uid] } } : sample;
+    const request = hidesRows(method)
+      ? { ...(isList(method) ? {} : sample), uidp: { descendantsOf: place, ...(isList(method) ? { ids: [uid] } : {}) } }
+      : sample;
     await assertEverywhere(method, request, holder, false, uid, "before any binding");
     const group = stage.needsAt(method, place);
     const binding = await stage.bind(group, holder.uid, role);

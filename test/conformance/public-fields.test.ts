@@ -236,6 +236,7 @@ const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
   "gantry.audit.v1.AuditEntry": ["update_time"],
   "gantry.events.v1.Event": ["update_time"],
   "gantry.feeds.v1.Feed": ["create_time", "update_time"],
+  "gantry.findings.v1.FindingHistory": ["uid", "create_time", "update_time"],
   "gantry.memberships.v1.Membership": ["uid", "create_time", "update_time"],
   "gantry.registry.v1.Pulls": ["uid", "create_time", "update_time"],
   "gantry.registry.v1.Storage": ["create_time", "update_time"],

@@ -191,13 +191,19 @@ export const hasPlaces = (input: MessageFact): boolean => input.byName.get("uidp
 
 /** Returns true for reads of many groups' rows, which hide rows instead of refusing. */
 export const hidesRows = (method: MethodFact): boolean =>
-  method.unscoped && !isCatalogue(method) && (isList(method) || (hasPlaces(method.input) && method.input.byName.has("page_token")));
+  method.unscoped && !isCatalogue(method) && !method.writes && (isList(method) || hasPlaces(method.input));
 
 /** Returns true for a List of rows with a Create; grown.ts makes the others. */
 export const isMade = (method: MethodFact): boolean => createOf(rowMessage(method)?.name ?? "") !== undefined;
 
 /** Returns the message that a List lists. */
 export const rowMessage = (method: MethodFact): MessageFact | undefined => method.output.fields.find(({ json }) => json === pluralOf(method))?.message;
+
+/** Returns the message of the rows that an operation lists, or counts as its service's List does. */
+export const shownMessage = (method: MethodFact): MessageFact | undefined => {
+  const list = isList(method) ? method : methods.find((each) => each.service === method.service && isList(each));
+  return list && rowMessage(list);
+};
 
 /** Returns the plural field of a List's response. */
 export const pluralOf = (method: MethodFact): string => method.output.fields.find((field) => field.shape === "list" && field.message)?.json ?? "";

@@ -177,6 +177,21 @@ test("the JSON and SARIF outputs have every finding, and a report reader finds t
   assert.deepEqual(read.refused, []);
 });
 
+test("groups of findings are printed with what they have in common, the worst first", async () => {
+  await push("acme/grouped", "1.0", ["alpha", "beta"]);
+  await push("acme/grouped", "2.0", ["alpha"]);
+  await turn();
+  const linesOf = async (by: string): Promise<string[]> => {
+    const { out, err, status } = await run("findings", "group", "--group-by", by, "--packages", "pkg:npm/alpha,pkg:npm/beta", "--tags", "*.0");
+    assert.equal(status, 0, err);
+    const [, ...lines] = out.trim().split("\n");
+    return lines.map((line) => line.split(/ {2,}/).slice(0, 2).join(" "));
+  };
+  assert.deepEqual(await linesOf("package"), ["high pkg:npm/alpha", "low pkg:npm/beta"]);
+  assert.deepEqual(await linesOf("vulnerability"), ["high CVE-2026-5001", "low CVE-2026-5002"]);
+  assert.ok((await linesOf("image")).includes("high grouped:2.0"));
+});
+
 test("wrong arguments and unknown images fail with their own statuses", async () => {
   for (const [args, status, message] of [
     [["acme/app"], 64, /IMAGE must be REPO:TAG or REPO@DIGEST/],

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { codes } from "#base/fault.ts";
+import { limits } from "#base/limits.ts";
 import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { asOwner, freshDatabase } from "../database.ts";
 import { openOwners, type Owners } from "../owner.ts";
@@ -310,6 +311,53 @@ test("a resolved or suppressed finding is listed only if its state is requested"
   const [gone = {}] = objectList(await listFindings(group, { states: ["AFFECTED_IMAGE_STATE_RESOLVED"] }), "findings");
   assert.deepEqual([text(gone, "advisoryId"), text(gone, "severity")], [`GHSA-gone-${name}`, "FINDING_SEVERITY_CRITICAL"]);
 });
+
+for (const protocol of protocols)
+  test(`findings are counted by day and severity, and a day without a count is left out (${protocol})`, async () => {
+    const { group, name } = await newGroup();
+    const below = text(await world.ok("iam.GroupsService/CreateGroup", { parent: group, group: { name: "team" } }, { token: await tokenOf(group) }), "uid");
+    const history = async (request: JsonObject = {}): Promise<string[]> => {
+      const reply = await world.ok(
+        "gantry.findings.v1.FindingsService/GetFindingHistory",
+        { uidp: { descendantsOf: group }, ...request },
+        { protocol, token: await tokenOf(group) },
+      );
+      return objectList(reply, "days").map((day) => [text(day, "day"), String(day.findingCount ?? 0), ...severityCounts({ summary: day })].join(" "));
+    };
+    const days = [0, 1, 2, 3].map((day) => new Date(world.clock.now + day * dayMs).toISOString().slice(0, 10));
+    assert.deepEqual(await history(), []);
+    await push(group, `${name}/web`, "latest", ["pkg:npm/lantern@1.0.0", `pkg:npm/day-${made}@1.0.0`]);
+    const inBoth = `day-${made}`;
+    world.clock.now += limits.findingDayMs;
+    await world.server.sboms.turn();
+    assert.deepEqual(await history(), [`${days[0]} 0`]);
+    world.clock.now += dayMs;
+    await publish(group, `GHSA-day-${made}`, inBoth, { vector: critical, aliases: [newCve()] });
+    await push(group, `${name}/team/api`, "latest", [`pkg:npm/${inBoth}@1.0.0`]);
+    world.clock.now += limits.findingDayMs;
+    await world.server.sboms.turn();
+    const second = `${days[1]} 2 critical 2`;
+    assert.deepEqual(await history(), [second, `${days[0]} 0`]);
+    world.clock.now += 2 * dayMs;
+    await publish(group, `GHSA-day-${made}`, "lantern", { vector: low, aliases: [newCve()] });
+    await world.server.sboms.turn();
+    const last = `${days[3]} 3 critical 2 low 1`;
+    assert.deepEqual(await history(), [last, second, `${days[0]} 0`]);
+    assert.deepEqual(await history({ dayCount: 3 }), [last, second]);
+    assert.deepEqual(await history({ uidp: { descendantsOf: below } }), [`${days[3]} 1 critical 1`, `${days[1]} 1 critical 1`]);
+    assert.deepEqual(await history({ uidp: { childrenOf: group } }), [`${days[3]} 2 critical 1 low 1`, `${days[1]} 1 critical 1`, `${days[0]} 0`]);
+    for (const refused of [{ dayCount: 401 }, { dayCount: -1 }, { uidp: { ids: [group] } }]) {
+      const { code } = await world.call("gantry.findings.v1.FindingsService/GetFindingHistory", refused, { protocol, token: await tokenOf(group) });
+      assert.equal(code, codes.INVALID_ARGUMENT);
+    }
+    const { group: stranger } = await newGroup();
+    const unseen = await world.ok(
+      "gantry.findings.v1.FindingsService/GetFindingHistory",
+      { uidp: { descendantsOf: group } },
+      { protocol, token: await tokenOf(stranger) },
+    );
+    assert.deepEqual(objectList(unseen, "days"), []);
+  });
 
 test("an organization whose findings cannot be updated delays no other, and has the changes after the next match", async () => {
   const database = await freshDatabase();

@@ -206,8 +206,9 @@ test("the counters equal the work done", async () => {
   assert.deepEqual(failedFeeds.sort(), [0, 1]);
   assert.equal(valueOf(families, "gantry_maintenance_runs_total", { part: "outbox", outcome: "done" }), 1);
   assert.equal(valueOf(families, "gantry_maintenance_runs_total", { outcome: "failed" }), 0);
-  assert.equal(valueOf(families, "gantry_requests_in_flight"), 0);
-  assert.equal(valueOf(families, "gantry_queue_held"), 0);
+  // Loops and feeds of the servers read too, for a moment.
+  let idle = families;
+  while (valueOf(idle, "gantry_requests_in_flight") + valueOf(idle, "gantry_queue_held") > 0) idle = await scrape();
   for (const queue of [
     "organization-gets",
     "organization-lists",

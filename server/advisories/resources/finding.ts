@@ -3,10 +3,12 @@
 
 import { invalid, missing } from "#base/fault.ts";
 import { readImageName } from "#base/image-name.ts";
-import { type JsonObject, objectList, text, texts } from "#base/json.ts";
+import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { pageOf } from "#base/page.ts";
 import { covers, EVERYWHERE, isUid, parentOf, rootOf } from "#base/uid.ts";
 import {
+  findFindingDays,
   findFindingGroups,
   type FindingGroup,
   type FindingGroupBy,
@@ -23,6 +25,8 @@ import { coverageStatement, placesOf, unjudgedOfDigests, unjudgedOfTags } from "
 
 /** By rank. */
 const severities = ["UNKNOWN", "NEGLIGIBLE", "LOW", "MEDIUM", "HIGH", "CRITICAL"].map((name) => `FINDING_SEVERITY_${name}`);
+
+const dayMs = 24 * 60 * 60 * 1000;
 
 const imageKey = (repoUid: string, digest: string): string => `${repoUid}@${digest}`;
 
@@ -192,16 +196,19 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
 
 const vulnerabilityOf = ({ key, advisoryId, aliases }: FindingGroup): JsonObject => {
   const others = [advisoryId, ...aliases].filter((id) => id !== key);
-  return { vulnerability: key, ...(others.length > 0 ? { aliases: [...new Set(others)] } : {}) };
+  return { label: key, vulnerability: key, ...(others.length > 0 ? { aliases: [...new Set(others)] } : {}) };
 };
 
-const placeOf = ({ groupUid, repo, repoUid, digest, tags }: FindingGroup): JsonObject => ({ groupUid, repo, repoUid, digest, tags: [...tags] });
+const imageOf = ({ groupUid, repo, repoUid, digest, tags }: FindingGroup): JsonObject => {
+  const [tag] = tags;
+  return { label: tag === undefined ? `${repo}@${digest}` : `${repo}:${tag}`, groupUid, repo, repoUid, digest, tags: [...tags] };
+};
 
 const sharedOf: Readonly<Record<FindingGroupBy, (group: FindingGroup) => JsonObject>> = {
   FINDING_GROUP_BY_VULNERABILITY: vulnerabilityOf,
-  FINDING_GROUP_BY_PACKAGE: ({ packageName }) => ({ packageName }),
-  FINDING_GROUP_BY_IMAGE: placeOf,
-  FINDING_GROUP_BY_GROUP: ({ groupUid }) => ({ groupUid }),
+  FINDING_GROUP_BY_PACKAGE: ({ packageName }) => ({ label: packageName, packageName }),
+  FINDING_GROUP_BY_IMAGE: imageOf,
+  FINDING_GROUP_BY_GROUP: ({ groupUid }) => ({ label: groupUid, groupUid }),
 };
 
 const groupFindings = async (context: ReadContext): Promise<Outcome> => {
@@ -234,11 +241,28 @@ const groupFindings = async (context: ReadContext): Promise<Outcome> => {
   return { ...outcome, reply: { ...outcome.reply, ...(requested.length > 0 ? { summary: { images: requested } } : {}), coverage } };
 };
 
+/** Days without a count are left out: they are unknown, not free of findings. */
+const getFindingHistory = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows, nowMs } = context;
+  const others = Object.keys(part(request, "uidp")).filter((name) => name !== "descendantsOf" && name !== "childrenOf");
+  if (others.length > 0) throw invalid([{ field: "uidp", description: "must have only descendants_of or children_of" }]);
+  const given = Number(request.dayCount ?? 0);
+  if (given < 0 || given > limits.findingDaysMax) throw invalid([{ field: "day_count", description: `must be from 1 to ${limits.findingDaysMax}` }]);
+  const count = given === 0 ? limits.findingDaysDefault : given;
+  const found = await findFindingDays(rows, placesOf(context), nowMs - (count - 1) * dayMs, count);
+  const days = found.map(({ day, severityCounts }) => ({
+    day,
+    findingCount: String(severityCounts.reduce((sum, each) => sum + Number(each), 0)),
+    severityCounts: severityCountsOf((rank) => severityCounts[rank]),
+  }));
+  return { reply: days.length > 0 ? { days } : {} };
+};
+
 export const finding = resource({
   service: "gantry.findings.v1.FindingsService",
   message: "gantry.findings.v1.Finding",
   table: "affected_images",
   methodFields: ["epss_percentile", "in_use", "unjudged"],
   conditions,
-  methods: { ListFindings: { reads: listFindings }, GroupFindings: { reads: groupFindings } },
+  methods: { ListFindings: { reads: listFindings }, GroupFindings: { reads: groupFindings }, GetFindingHistory: { reads: getFindingHistory } },
 });

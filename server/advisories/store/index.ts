@@ -90,6 +90,7 @@ export {
   writeStaleAfter,
 } from "./feeds.ts";
 export * from "./finding-facts.ts";
+export { findFindingDays, findingDaysRetention, writeFindingDay } from "./finding-days.ts";
 export { findFindingGroups, type FindingGroup, type FindingGroupBy, isFindingGroupBy } from "./finding-groups.ts";
 export * from "./image-coverage.ts";
 export {

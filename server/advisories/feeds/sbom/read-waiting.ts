@@ -4,7 +4,7 @@
 import { limits } from "#base/limits.ts";
 import { openServedList } from "#base/served-list.ts";
 import type { Services } from "#kernel";
-import { claimSbom, completeSbom, findUnmatchedRoots, isSbomDue, postponeSbom, type WaitingSbom } from "#advisories/store";
+import { claimSbom, completeSbom, findUnmatchedRoots, isSbomDue, postponeSbom, type WaitingSbom, writeFindingDay } from "#advisories/store";
 import { openTurnLoop } from "#db";
 import { updateFindings } from "../finding-facts.ts";
 import { matchImages, matchImagesOf } from "../match-images.ts";
@@ -30,9 +30,10 @@ export interface SbomReadersOptions {
 class Stopped extends Error {}
 
 export const openSbomReaders = ({ services, openDocument, byHand, read = openSbomReader() }: SbomReadersOptions): SbomReaders => {
-  const { store, log } = services;
+  const { store, log, clock } = services;
   const served = openServedList(limits.sbomServedMax);
   let stopped = false;
+  let countedMs = Number.NEGATIVE_INFINITY;
 
   const queues = [
     openDocumentQueue<WaitingSbom, SbomReading>(services, openDocument, {
@@ -57,6 +58,14 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     }
   };
 
+  /** Counts the findings of the day, also after the clock was set back. */
+  const countDay = async (): Promise<void> => {
+    const nowMs = clock();
+    if (stopped || Math.abs(nowMs - countedMs) < limits.findingDayMs) return;
+    await store.write((rows) => writeFindingDay(rows, nowMs));
+    countedMs = nowMs;
+  };
+
   /** A failed document does not stop the others. */
   const runTurn = async (): Promise<void> => {
     for (let isAnyRead = true; isAnyRead; ) {
@@ -74,6 +83,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     await updateFindings(services, () => (stopped ? Promise.reject(new Stopped()) : Promise.resolve())).catch((cause: unknown) => {
       if (!(cause instanceof Stopped)) throw cause;
     });
+    await countDay();
   };
 
   const loop = openTurnLoop({

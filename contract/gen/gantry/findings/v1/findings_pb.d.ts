@@ -1421,6 +1421,14 @@ export declare type FindingGroup = Message<"gantry.findings.v1.FindingGroup"> & 
    * @generated from field: google.protobuf.Timestamp first_create_time = 17;
    */
   firstCreateTime?: Timestamp | undefined;
+
+  /**
+   * What its findings have in common, in one field: the vulnerability, the name of the package, the image as `web:latest` (by digest
+   * without a tag), or the uid of the group.
+   *
+   * @generated from field: string label = 18;
+   */
+  label: string;
 };
 
 /**
@@ -1547,6 +1555,14 @@ export declare type FindingGroupJson = {
    * @generated from field: google.protobuf.Timestamp first_create_time = 17;
    */
   firstCreateTime?: TimestampJson;
+
+  /**
+   * What its findings have in common, in one field: the vulnerability, the name of the package, the image as `web:latest` (by digest
+   * without a tag), or the uid of the group.
+   *
+   * @generated from field: string label = 18;
+   */
+  label?: string;
 };
 
 /**
@@ -1658,6 +1674,150 @@ export declare type GroupFindingsResponseJson = {
  * Use `create(GroupFindingsResponseSchema)` to create a new message.
  */
 export declare const GroupFindingsResponseSchema: GenMessage<GroupFindingsResponse, {jsonType: GroupFindingsResponseJson}>;
+
+/**
+ * Whose findings, and of which days.
+ *
+ * @generated from message gantry.findings.v1.GetFindingHistoryRequest
+ */
+export declare type GetFindingHistoryRequest = Message<"gantry.findings.v1.GetFindingHistoryRequest"> & {
+  /**
+   * Narrows the groups by place in the hierarchy: `descendants_of` or `children_of`.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
+   */
+  uidp?: UIDPFilter | undefined;
+
+  /**
+   * Number of days, today included: 90 when absent, 400 at most.
+   *
+   * @generated from field: int32 day_count = 2;
+   */
+  dayCount: number;
+};
+
+/**
+ * Whose findings, and of which days.
+ *
+ * @generated from message gantry.findings.v1.GetFindingHistoryRequest
+ */
+export declare type GetFindingHistoryRequestJson = {
+  /**
+   * Narrows the groups by place in the hierarchy: `descendants_of` or `children_of`.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
+   */
+  uidp?: UIDPFilterJson;
+
+  /**
+   * Number of days, today included: 90 when absent, 400 at most.
+   *
+   * @generated from field: int32 day_count = 2;
+   */
+  dayCount?: number;
+};
+
+/**
+ * Describes the message gantry.findings.v1.GetFindingHistoryRequest.
+ * Use `create(GetFindingHistoryRequestSchema)` to create a new message.
+ */
+export declare const GetFindingHistoryRequestSchema: GenMessage<GetFindingHistoryRequest, {jsonType: GetFindingHistoryRequestJson}>;
+
+/**
+ * Findings by day.
+ *
+ * @generated from message gantry.findings.v1.FindingHistory
+ */
+export declare type FindingHistory = Message<"gantry.findings.v1.FindingHistory"> & {
+  /**
+   * Days on which images were matched, newest first.
+   *
+   * @generated from field: repeated gantry.findings.v1.FindingDay days = 1;
+   */
+  days: FindingDay[];
+};
+
+/**
+ * Findings by day.
+ *
+ * @generated from message gantry.findings.v1.FindingHistory
+ */
+export declare type FindingHistoryJson = {
+  /**
+   * Days on which images were matched, newest first.
+   *
+   * @generated from field: repeated gantry.findings.v1.FindingDay days = 1;
+   */
+  days?: FindingDayJson[];
+};
+
+/**
+ * Describes the message gantry.findings.v1.FindingHistory.
+ * Use `create(FindingHistorySchema)` to create a new message.
+ */
+export declare const FindingHistorySchema: GenMessage<FindingHistory, {jsonType: FindingHistoryJson}>;
+
+/**
+ * Findings of one day, as last counted on it. Resolved and suppressed findings do not count.
+ *
+ * @generated from message gantry.findings.v1.FindingDay
+ */
+export declare type FindingDay = Message<"gantry.findings.v1.FindingDay"> & {
+  /**
+   * The day in UTC, such as `2026-04-30`.
+   *
+   * @generated from field: string day = 1;
+   */
+  day: string;
+
+  /**
+   * Number of findings.
+   *
+   * @generated from field: int64 finding_count = 2;
+   */
+  findingCount: bigint;
+
+  /**
+   * Number of findings with each severity, the highest first.
+   *
+   * @generated from field: repeated gantry.findings.v1.FindingSeverityCount severity_counts = 3;
+   */
+  severityCounts: FindingSeverityCount[];
+};
+
+/**
+ * Findings of one day, as last counted on it. Resolved and suppressed findings do not count.
+ *
+ * @generated from message gantry.findings.v1.FindingDay
+ */
+export declare type FindingDayJson = {
+  /**
+   * The day in UTC, such as `2026-04-30`.
+   *
+   * @generated from field: string day = 1;
+   */
+  day?: string;
+
+  /**
+   * Number of findings.
+   *
+   * @generated from field: int64 finding_count = 2;
+   */
+  findingCount?: string;
+
+  /**
+   * Number of findings with each severity, the highest first.
+   *
+   * @generated from field: repeated gantry.findings.v1.FindingSeverityCount severity_counts = 3;
+   */
+  severityCounts?: FindingSeverityCountJson[];
+};
+
+/**
+ * Describes the message gantry.findings.v1.FindingDay.
+ * Use `create(FindingDaySchema)` to create a new message.
+ */
+export declare const FindingDaySchema: GenMessage<FindingDay, {jsonType: FindingDayJson}>;
 
 /**
  * How severe a vulnerability is.
@@ -1903,6 +2063,17 @@ export declare const FindingsService: GenService<{
     methodKind: "unary";
     input: typeof GroupFindingsRequestSchema;
     output: typeof GroupFindingsResponseSchema;
+  },
+  /**
+   * Get the number of findings by day (UTC) and severity, for up to 400 days. The day is written when images are matched, every ten
+   * minutes at most. Days without an entry are unknown.
+   *
+   * @generated from rpc gantry.findings.v1.FindingsService.GetFindingHistory
+   */
+  getFindingHistory: {
+    methodKind: "unary";
+    input: typeof GetFindingHistoryRequestSchema;
+    output: typeof FindingHistorySchema;
   },
 }>;
 
