@@ -38,6 +38,7 @@ import type {
   CreateAuthoredAdvisoryRequest,
   CreateDeploymentRequest,
   CreateExternalGroupRoleMappingRequest,
+  CreateFindingDecisionRequest,
   CreateGroupInviteRequest,
   CreateGroupRequest,
   CreateIdentityProviderRequest,
@@ -57,6 +58,7 @@ import type {
   DeleteAuthoredAdvisoryEventRequest,
   DeleteAuthoredAdvisoryRequest,
   DeleteExternalGroupRoleMappingRequest,
+  DeleteFindingDecisionRequest,
   DeleteGroupInviteRequest,
   DeleteGroupRequest,
   DeleteIdentityProviderRequest,
@@ -98,6 +100,7 @@ import type {
   FindPullsRequest,
   FindPullsResponse,
   Finding,
+  FindingDecision,
   GenerateScimTokenRequest,
   GenerateScimTokenResponse,
   GetAccountAssociationRequest,
@@ -113,6 +116,7 @@ import type {
   GetDeliveryRequest,
   GetDeploymentRequest,
   GetExternalGroupRoleMappingRequest,
+  GetFindingDecisionRequest,
   GetGroupInviteRequest,
   GetGroupRequest,
   GetHeadlessSessionRequest,
@@ -187,6 +191,8 @@ import type {
   ListExternalGroupRoleMappingsResponse,
   ListFeedsRequest,
   ListFeedsResponse,
+  ListFindingDecisionsRequest,
+  ListFindingDecisionsResponse,
   ListFindingsRequest,
   ListFindingsResponse,
   ListGroupInvitesRequest,
@@ -4144,12 +4150,89 @@ export class DeletionsApi {
   }
 }
 
-/** The operations of `gantry findings`. */
-export class FindingsApi {
+/**
+ * Decisions of an organization about findings (FindingsService). A decision applies to its group and the groups
+ * below. If several decisions match a finding, the one of the nearest group counts, then the one with more
+ * conditions, then the latest.
+ */
+export class FindingsDecisionsApi {
   readonly #client: TypedClient;
 
   constructor(client: TypedClient) {
     this.#client = client;
+  }
+
+  /**
+   * Create a decision about findings. It counts for advisories with their present content: findings of an advisory
+   * that changes or is added later are open again. `validateOnly` returns `finding_count` without creating it.
+   *
+   * Needs `gantry.findings.decide`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.decisions.create({ parent: "GROUP_UID", findingDecision: { vulnerability: "CVE-2021-44228", state: "FINDING_DECISION_STATE_NOT_AFFECTED", reason: "The vulnerable parser is not built." } });
+   * ```
+   */
+  create(request: CreateFindingDecisionRequest, options?: RequestOptions): ApiCall<FindingDecision> {
+    return this.#client.one(operations.findingsDecisionsCreate, request, options);
+  }
+
+  /**
+   * Get a decision by its uid.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.decisions.get({ uid: "FINDING_DECISION_UID" });
+   * ```
+   */
+  get(request: GetFindingDecisionRequest, options?: RequestOptions): ApiCall<FindingDecision> {
+    return this.#client.one(operations.findingsDecisionsGet, request, options);
+  }
+
+  /**
+   * List the decisions visible to the caller, including those that no longer count.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const findingDecision of gantry.findings.decisions.list()) console.log(findingDecision.uid);
+   * ```
+   */
+  list(request: ListFindingDecisionsRequest = {}, options?: ListOptions): List<FindingDecision, ListFindingDecisionsResponse> {
+    return this.#client.list(operations.findingsDecisionsList, request, options);
+  }
+
+  /**
+   * Delete a decision, which withdraws it: its findings are open again.
+   *
+   * Needs `gantry.findings.decide`.
+   *
+   * @example
+   * ```ts
+   * await gantry.findings.decisions.delete({ uid: "FINDING_DECISION_UID" });
+   * ```
+   */
+  delete(request: DeleteFindingDecisionRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.findingsDecisionsDelete, request, options);
+  }
+}
+
+/** The operations of `gantry findings`. */
+export class FindingsApi {
+  readonly #client: TypedClient;
+  /**
+   * Decisions of an organization about findings (FindingsService). A decision applies to its group and the groups
+   * below. If several decisions match a finding, the one of the nearest group counts, then the one with more
+   * conditions, then the latest.
+   */
+  readonly decisions: FindingsDecisionsApi;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+    this.decisions = new FindingsDecisionsApi(client);
   }
 
   /**

@@ -43,6 +43,8 @@ export interface Condition {
   readonly value: Param;
   /** "equal", "any": indexed within each root, as "after" requires. "has", "contains": a GIN index serves this value. */
   readonly indexed?: boolean;
+  /** "any": from the time in `column` on, the column `then` has the value, or there is none. Not indexed. */
+  readonly until?: { readonly column: string; readonly at: string; readonly then: string | undefined };
 }
 
 export interface Selection {
@@ -237,7 +239,7 @@ const asTextFilter = (term: string): string => `coalesce(${term}, false)`;
 const isChildByLength = (parameters: Parameters, parent: string): string => `octet_length(uid) = ${parameters.add(parent.length + segmentLength)}`;
 
 const comparisonOf = (parameters: Parameters, condition: Condition): string => {
-  const { column, comparison, value } = condition;
+  const { column, comparison, value, until } = condition;
   if (isInRoot(condition)) return `length(uid) = ${rootLength}`;
   if (column === "depth") {
     // For equality the planner would expect almost no rows.
@@ -249,7 +251,7 @@ const comparisonOf = (parameters: Parameters, condition: Condition): string => {
     case "equal":
       return `${name} = ${parameters.add(value)}`;
     case "any":
-      return `${name} = any(${parameters.add(value)})`;
+      return `${until ? `case when ${until.column} <= ${parameters.add(until.at)} then ${until.then ?? "null"} else ${name} end` : name} = any(${parameters.add(value)})`;
     case "after":
       return `${name} > ${parameters.add(value)}`;
     case "before":
