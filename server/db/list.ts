@@ -250,8 +250,10 @@ const comparisonOf = (parameters: Parameters, condition: Condition): string => {
   switch (comparison) {
     case "equal":
       return `${name} = ${parameters.add(value)}`;
-    case "any":
-      return `${until ? `case when ${until.column} <= ${parameters.add(until.at)} then ${until.then ?? "null"} else ${name} end` : name} = any(${parameters.add(value)})`;
+    case "any": {
+      const held = until ? `case when ${until.column} <= ${parameters.add(until.at)} then ${until.then ?? "null"} else ${name} end` : name;
+      return `${held} = any(${parameters.add(value)})`;
+    }
     case "after":
       return `${name} > ${parameters.add(value)}`;
     case "before":
@@ -318,7 +320,7 @@ const isOfPartialIndex = ({ comparison }: Condition): boolean => ["null", "set",
 
 /** Whether the planner may use an index for a condition outside the path. */
 const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Condition, readsAll: boolean): boolean => {
-  if (condition.comparison === "before" || condition.comparison === "matches") return false;
+  if (condition.comparison === "before" || condition.comparison === "matches" || condition.until) return false;
   if (condition.comparison === "contains" && (condition.indexed !== true || !readsAll)) return false;
   if (isOfPartialIndex(condition) || (condition.column === "depth" && !isInRoot(condition))) return true;
   switch (path.by) {

@@ -64,14 +64,15 @@ test("attack 358: an expired acceptance hides nothing, even if its images were n
 });
 
 test("attack 359: a decision hides nothing in other organizations, parent groups and sibling groups", async () => {
+  const about = { vulnerability: "CVE-2026-9" };
   const [own, rival] = [await newTenant(), await newTenant()];
   const [team, sibling] = [await newGroup(own.group, "team"), await newGroup(own.group, "sibling")];
   for (const [group, repo] of [[own.group, "top"] as const, [team, "team"] as const, [sibling, "sibling"] as const, [rival.group, "rival"] as const])
-    await stage.importImage(group, repo, ["openssl=3.0.9-r1"]);
-  await stage.importAdvisory(stage.world.organization, "openssl", "CGA-pppp-pppp-pppp", "CVE-2026-1", { isPublic: true });
-  await decide(own.author, team);
+    await stage.importImage(group, repo, ["curl=8.0-r0"]);
+  await stage.importAdvisory(stage.world.organization, "curl", "CGA-pppp-pppp-pppp", "CVE-2026-9", { version: "8.1-r0", isPublic: true });
+  await decide(own.author, team, about);
   assert.deepEqual(await open(own), ["sibling CGA-pppp-pppp-pppp", "top CGA-pppp-pppp-pppp"]);
-  await decide(own.author, own.group);
+  await decide(own.author, own.group, about);
   assert.deepEqual(await open(own), []);
   assert.deepEqual(await open(rival), ["rival CGA-pppp-pppp-pppp"]);
   assert.equal((await attempt(own.author, rival.group, {})).code, codes.PERMISSION_DENIED);

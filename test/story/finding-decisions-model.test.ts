@@ -158,7 +158,7 @@ test("decisions have the same effect on findings, affected images and version 1 
       });
       const images = new Map<string, Image>();
       const advisories = new Map<number, { readonly name: string; readonly fixed: string }>();
-      const decisions: Decision[] = [];
+      const counting: Decision[] = [];
 
       const findings = (): Finding[] =>
         [...images.values()].flatMap((image) =>
@@ -168,9 +168,7 @@ test("decisions have the same effect on findings, affected images and version 1 
           }),
         );
       const countingFor = (finding: Finding): Decision | undefined =>
-        decisions
-          .filter((each) => isInScope(each, finding) && each.untilMs > world.clock.now)
-          .sort((one, other) => rankOf(other) - rankOf(one))[0];
+        counting.filter((each) => isInScope(each, finding) && each.untilMs > world.clock.now).sort((one, other) => rankOf(other) - rankOf(one))[0];
       const describe = (finding: Finding): string => {
         const decision = countingFor(finding);
         if (decision) decidedFindings++;
@@ -197,7 +195,9 @@ test("decisions have the same effect on findings, affected images and version 1 
         return rows;
       };
       const affected = async (): Promise<JsonObject[]> =>
-        objectList(await own("gantry.images.v1.AffectedImagesService/ListAffectedImages", asked), "affectedImages").filter((row) => text(row, "endTime") === "");
+        objectList(await own("gantry.images.v1.AffectedImagesService/ListAffectedImages", asked), "affectedImages").filter(
+          (row) => text(row, "endTime") === "",
+        );
 
       for (const each of steps) {
         // Reports and decisions are ordered by their times.
@@ -220,8 +220,7 @@ test("decisions have the same effect on findings, affected images and version 1 
           assert.deepEqual((await runImport(world, "advisories", [file], { group })).refused, []);
           advisories.set(each.vulnerability, each);
           // Earlier decisions were made about other content.
-          for (const [index, decision] of [...decisions.entries()].reverse())
-            if (decision.vulnerability === each.vulnerability) decisions.splice(index, 1);
+          for (const [index, decision] of [...counting.entries()].reverse()) if (decision.vulnerability === each.vulnerability) counting.splice(index, 1);
         } else if (each.does === "decide") {
           const parent = each.isOfTeam ? team : group;
           const repo = each.isOfTeam && each.repo === "web" ? "" : each.repo;
@@ -254,10 +253,10 @@ test("decisions have the same effect on findings, affected images and version 1 
           };
           assert.equal(reply.findingCount ?? 0, findings().filter((finding) => isInScope(decision, finding)).length);
           // Without an advisory, there is nothing that it is about.
-          if (advisories.has(each.vulnerability)) decisions.push(decision);
+          if (advisories.has(each.vulnerability)) counting.push(decision);
           await world.server.sboms.turn();
         } else if (each.does === "withdraw") {
-          const [decision] = decisions.splice(each.index % Math.max(1, decisions.length), 1);
+          const [decision] = counting.splice(each.index % Math.max(1, counting.length), 1);
           if (decision) await own(`${service}/DeleteFindingDecision`, { uid: decision.uid });
           await world.server.sboms.turn();
         } else {

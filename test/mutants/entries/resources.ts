@@ -8,8 +8,8 @@ export const resources: readonly Mutant[] = [
   {
     attack: 323,
     file: "server/advisories/feeds/match-images.ts",
-    find: "suppressors: suppressors.filter(({ uid }) => covers(parentOf(uid), owner)) };",
-    replace: "suppressors };",
+    find: "suppressors: suppressors.filter(({ uid }) => covers(parentOf(uid), owner)),",
+    replace: "suppressors,",
   },
   {
     attack: 324,
