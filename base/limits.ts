@@ -572,8 +572,11 @@ export const limits = {
   toldDigestsMax: 1000,
   /** Events of one authored advisory; each change reads all of them. */
   authoredEventsMax: 1000,
-  /** Advisories that an approved false positive records; the rest is not suppressed. */
+  /** Advisories that an approved false positive or a decision records; the rest is not suppressed. */
   suppressedAdvisoriesMax: 10_000,
+  /** Decisions about findings in one organization, which matching reads, and the longest time until one expires. */
+  findingDecisionsEach: 10_000,
+  decisionMsMax: 366 * 24 * 3600_000,
 
   /**
    * A readme (attack 35): lines, levels of lists and quotes, cells per row, brackets, backticks, parentheses (parsers disagree

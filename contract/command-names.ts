@@ -84,10 +84,11 @@ const fullResourceWords = (method: MethodFact, domain: string): string[] => {
   return noun && collectionOf(method, domain) && !collectionsByName.has(`${domain} ${words.join("-")}`) && endsWithWords(noun, words) ? noun : words;
 };
 
-/** Our services that share a resource with the platform. Verbs of the platform get a suffix. */
+/** Our services with shorter names, or that share a resource with the platform. Verbs of the platform get a suffix. */
 const sharedResources: ReadonlyMap<string, { readonly resource: string; readonly verbs: Readonly<Record<string, string>> }> = new Map([
   ["gantry.vulnerabilities.v1.AuthoredAdvisoriesService", { resource: "advisories", verbs: { get: "get-authored", list: "list-authored" } }],
   ["gantry.vulnerabilities.v1.AuthoredAdvisoryEventsService", { resource: "advisories events", verbs: {} }],
+  ["gantry.decisions.v1.DecisionsService", { resource: "decisions", verbs: {} }],
 ]);
 
 const nameOf = (method: MethodFact): CommandName => {

@@ -25,16 +25,21 @@ const alsoRefers: Readonly<Record<string, string>> = {
 /** Fields that take configured values; the contract's example is one. */
 const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.AcceptTermsRequest.document_ids"]);
 
-// A rule across fields: only a verified organization has a kind.
-// A retention rule keeps all tags or a number of them.
+// Rules across fields: only a verified organization has a kind. A retention rule keeps all tags or a number of them. Only a decision of
+// NOT_AFFECTED has a justification.
 const completeBodies: Readonly<Record<string, JsonObject>> = {
   "chainguard.platform.iam.v2.Group": { verified: true },
   "gantry.registry.v1.RetentionRule": { keepAll: false },
+  "gantry.decisions.v1.FindingDecision": { state: "FINDING_DECISION_STATE_NOT_AFFECTED" },
 };
 
-/** Other required parts: a retention rule keeps some tags, an overlay adds something, and a list of requirements has a format. */
+/**
+ * Other required parts: a retention rule keeps some tags, a false positive needs no more than a reason, an overlay adds something, and a list of
+ * requirements has a format.
+ */
 const neededParts: Readonly<Record<string, (variant: number) => JsonObject>> = {
   "gantry.registry.v1.RetentionRule": () => ({ keepLast: 3 }),
+  "gantry.decisions.v1.FindingDecision": () => ({ state: "FINDING_DECISION_STATE_FALSE_POSITIVE" }),
   "chainguard.platform.registry.v2beta1.Overlay": () => ({ config: { contents: { packages: ["curl"] } } }),
   "chainguard.platform.libraries.v2beta1.CreateRequestGroupRequest": (variant) => ({
     format: "INPUT_FORMAT_REQUIREMENTS_TXT",
@@ -137,8 +142,11 @@ const isFirst = (message: MessageFact, field: FieldFact): boolean => {
 
 export const writable = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly && !field.version1Only);
 
+/** Resources of a group that may name a repo below it, and no other. */
+export const refersBelow: ReadonlySet<string> = new Set(["gantry.registry.v1.RetentionRule", "gantry.decisions.v1.FindingDecision"]);
+
 /** Optional references that only whole bodies have, because they restrict the resource's place. */
-const placeReferences: ReadonlySet<string> = new Set(["gantry.registry.v1.RetentionRule.repo_uid"]);
+const placeReferences: ReadonlySet<string> = new Set([...refersBelow].map((name) => `${name}.repo_uid`));
 
 /** Returns true for fields a body needs: REQUIRED, one member of each oneof, references that can be changed, and those with an example. */
 const isNeeded = (message: MessageFact, field: FieldFact): boolean =>

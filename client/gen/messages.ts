@@ -619,8 +619,12 @@ export interface AffectedImage {
   updateTime: string;
   /** Packages in the image that no source covers, regardless of this advisory; empty for a resolved one. */
   unjudged: UnjudgedEcosystem[];
-  /** The false positive that suppresses it; absent unless it is SUPPRESSED. */
+  /** The approved false positive that suppresses it; absent if there is none. */
   suppression?: Suppression;
+  /** The decision of the organization that counts; absent if there is none. */
+  decision?: CountingDecision;
+  /** The state without the decision; absent if there is none. */
+  undecidedState: AffectedImageState;
 }
 
 /**
@@ -632,8 +636,8 @@ export interface AffectedImage {
  * does not say yet whether it applies.
  * - `AFFECTED_IMAGE_STATE_RESOLVED`: It was affected. The advisory says otherwise now, or no tag has the image
  * any longer.
- * - `AFFECTED_IMAGE_STATE_SUPPRESSED`: The advisory says that it is affected or may be, and an approved false
- * positive of the organization says that it is not.
+ * - `AFFECTED_IMAGE_STATE_SUPPRESSED`: The advisory says that it is affected or may be. An approved false
+ * positive or a decision of the organization overrules it.
  */
 export type AffectedImageState =
   | "AFFECTED_IMAGE_STATE_UNSPECIFIED"
@@ -1467,7 +1471,9 @@ export type Capability =
   | "CAP_GANTRY_IMMUTABLE_TAG_RULES_CREATE"
   | "CAP_GANTRY_IMMUTABLE_TAG_RULES_UPDATE"
   | "CAP_GANTRY_IMMUTABLE_TAG_RULES_LIST"
-  | "CAP_GANTRY_IMMUTABLE_TAG_RULES_DELETE";
+  | "CAP_GANTRY_IMMUTABLE_TAG_RULES_DELETE"
+  | "CAP_GANTRY_FINDING_DECISIONS_LIST"
+  | "CAP_GANTRY_FINDINGS_DECIDE";
 
 /** Whether one capability is held at the place, and why. */
 export interface CapabilityReason {
@@ -1713,6 +1719,24 @@ export interface ContentsProblem {
   path: string;
 }
 
+/** The decision that counts for a finding. */
+export interface CountingDecision {
+  /** Uid of the decision. */
+  uid: string;
+  /** What was decided. */
+  state: FindingDecisionState;
+  /** Why the vulnerability does not affect the image. */
+  justification: FindingDecisionJustification;
+  /** Reason, in words. */
+  reason: string;
+  /** Uid of the identity that made the decision. */
+  author: string;
+  /** Uid of the group of the decision. */
+  groupUid: string;
+  /** When the decision stops counting; absent if it does not expire. */
+  expireTime?: string;
+}
+
 /** A source that judges the packages of an ecosystem and a release. */
 export interface CoverageSource {
   /** Uid of the feed; empty for a published source of another organization. */
@@ -1801,6 +1825,14 @@ export interface CreateExternalGroupRoleMappingRequest {
   parent: string;
   /** The mapping. */
   externalGroupRoleMapping: ExternalGroupRoleMappingInput;
+}
+
+/** The decision to make, and where. */
+export interface CreateFindingDecisionRequest {
+  /** Group to make it in. */
+  parent: string;
+  /** The decision. */
+  findingDecision: FindingDecisionInput;
 }
 
 /** The invite to make, and where. */
@@ -2151,6 +2183,12 @@ export interface DeleteAuthoredAdvisoryRequest {
 
 /** Which mapping to delete. */
 export interface DeleteExternalGroupRoleMappingRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which decision to delete. */
+export interface DeleteFindingDecisionRequest {
   /** Its uid. */
   uid: string;
 }
@@ -3027,7 +3065,7 @@ export interface Finding {
   inUse: boolean;
   /** Whether the image is affected, may be, or was. */
   state: AffectedImageState;
-  /** The false positive that suppresses it; absent unless it is SUPPRESSED. */
+  /** The approved false positive that suppresses it; absent if there is none. */
   suppression?: Suppression;
   /** Since when the image is known to be affected, or was; set again if the image becomes affected again. */
   startTime?: string;
@@ -3039,6 +3077,10 @@ export interface Finding {
   updateTime: string;
   /** Packages in the image that no source covers, regardless of this advisory; empty for a resolved finding. */
   unjudged: UnjudgedEcosystem[];
+  /** The decision of the organization that counts; absent if there is none. */
+  decision?: CountingDecision;
+  /** The state without the decision; absent if there is none. */
+  undecidedState: AffectedImageState;
 }
 
 /** Findings of one day, as last counted on it. Resolved and suppressed findings do not count. */
@@ -3050,6 +3092,122 @@ export interface FindingDay {
   /** Number of findings with each severity, the highest first. */
   severityCounts: FindingSeverityCount[];
 }
+
+/** A decision about the findings of a vulnerability. */
+export interface FindingDecision {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** The vulnerability: the ID of an advisory or one of its aliases, exactly. */
+  vulnerability: string;
+  /** Only findings in packages with this name, exactly as `package_name` of findings. Empty: in all packages. */
+  packageName: string;
+  /** Only findings in images of this repo, which must be below the group. Empty: of all repos below the group. */
+  repoUid: string;
+  /** Only findings in the image with this digest, as `digest` of findings. Empty: in all images. */
+  digest: string;
+  /**
+   * Only findings in images all of whose tags match this pattern. `*` matches any characters: `dev-*`. Empty: all
+   * tags.
+   */
+  tagPattern: string;
+  /** What is decided. */
+  state: FindingDecisionState;
+  /** Required for NOT_AFFECTED, and absent otherwise. */
+  justification: FindingDecisionJustification;
+  /** Reason, in words. */
+  reason: string;
+  /** When the decision stops counting; at most 366 days from now. Required for ACCEPTED. */
+  expireTime?: string;
+  /** Uid of the identity that made the decision. */
+  author: string;
+  /** Why the decision no longer counts; absent while it counts. */
+  reopened: FindingDecisionReopening;
+  /** How many open or suppressed findings match the decision; only in the response of a create. */
+  findingCount: number;
+  /** When it was made. */
+  createTime: string;
+  /** When it was last changed. */
+  updateTime: string;
+}
+
+/** A decision about the findings of a vulnerability. */
+export interface FindingDecisionInput {
+  /** The vulnerability: the ID of an advisory or one of its aliases, exactly. */
+  vulnerability: string;
+  /** Only findings in packages with this name, exactly as `package_name` of findings. Empty: in all packages. */
+  packageName?: string | undefined;
+  /** Only findings in images of this repo, which must be below the group. Empty: of all repos below the group. */
+  repoUid?: string | undefined;
+  /** Only findings in the image with this digest, as `digest` of findings. Empty: in all images. */
+  digest?: string | undefined;
+  /**
+   * Only findings in images all of whose tags match this pattern. `*` matches any characters: `dev-*`. Empty: all
+   * tags.
+   */
+  tagPattern?: string | undefined;
+  /** What is decided. */
+  state: FindingDecisionState;
+  /** Required for NOT_AFFECTED, and absent otherwise. */
+  justification?: FindingDecisionJustification | undefined;
+  /** Reason, in words. */
+  reason: string;
+  /** When the decision stops counting; at most 366 days from now. Required for ACCEPTED. */
+  expireTime?: string | undefined;
+}
+
+/**
+ * Why a vulnerability does not affect an image, as in OpenVEX.
+ *
+ * - `FINDING_DECISION_JUSTIFICATION_UNSPECIFIED`: Not given.
+ * - `FINDING_DECISION_JUSTIFICATION_COMPONENT_NOT_PRESENT`: The image does not contain the component.
+ * - `FINDING_DECISION_JUSTIFICATION_VULNERABLE_CODE_NOT_PRESENT`: The component does not contain the vulnerable
+ * code.
+ * - `FINDING_DECISION_JUSTIFICATION_VULNERABLE_CODE_NOT_IN_EXECUTE_PATH`: The vulnerable code never runs.
+ * - `FINDING_DECISION_JUSTIFICATION_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY`: An attacker cannot
+ * control the vulnerable code.
+ * - `FINDING_DECISION_JUSTIFICATION_INLINE_MITIGATIONS_ALREADY_EXIST`: The image contains a protection against
+ * the vulnerability.
+ */
+export type FindingDecisionJustification =
+  | "FINDING_DECISION_JUSTIFICATION_UNSPECIFIED"
+  | "FINDING_DECISION_JUSTIFICATION_COMPONENT_NOT_PRESENT"
+  | "FINDING_DECISION_JUSTIFICATION_VULNERABLE_CODE_NOT_PRESENT"
+  | "FINDING_DECISION_JUSTIFICATION_VULNERABLE_CODE_NOT_IN_EXECUTE_PATH"
+  | "FINDING_DECISION_JUSTIFICATION_VULNERABLE_CODE_CANNOT_BE_CONTROLLED_BY_ADVERSARY"
+  | "FINDING_DECISION_JUSTIFICATION_INLINE_MITIGATIONS_ALREADY_EXIST";
+
+/**
+ * Why a decision no longer counts.
+ *
+ * - `FINDING_DECISION_REOPENING_UNSPECIFIED`: It counts.
+ * - `FINDING_DECISION_REOPENING_EXPIRED`: Its `expire_time` has passed.
+ * - `FINDING_DECISION_REOPENING_ADVISORY_CHANGED`: At least one advisory on the vulnerability has changed since.
+ * The findings of the changed advisories are open again.
+ */
+export type FindingDecisionReopening =
+  | "FINDING_DECISION_REOPENING_UNSPECIFIED"
+  | "FINDING_DECISION_REOPENING_EXPIRED"
+  | "FINDING_DECISION_REOPENING_ADVISORY_CHANGED";
+
+/**
+ * What was decided.
+ *
+ * - `FINDING_DECISION_STATE_UNSPECIFIED`: Not given.
+ * - `FINDING_DECISION_STATE_NOT_AFFECTED`: The vulnerability does not affect the image, for the reason in
+ * `justification`. The finding is suppressed.
+ * - `FINDING_DECISION_STATE_ACCEPTED`: The risk is accepted until `expire_time`. The finding is suppressed until
+ * then.
+ * - `FINDING_DECISION_STATE_UNDER_INVESTIGATION`: The vulnerability is under investigation. The finding stays
+ * listed.
+ * - `FINDING_DECISION_STATE_FALSE_POSITIVE`: The finding is wrong, such as a package that was mistaken for
+ * another one. The finding is suppressed.
+ */
+export type FindingDecisionState =
+  | "FINDING_DECISION_STATE_UNSPECIFIED"
+  | "FINDING_DECISION_STATE_NOT_AFFECTED"
+  | "FINDING_DECISION_STATE_ACCEPTED"
+  | "FINDING_DECISION_STATE_UNDER_INVESTIGATION"
+  | "FINDING_DECISION_STATE_FALSE_POSITIVE";
 
 /**
  * Whether a fix is available.
@@ -3304,6 +3462,12 @@ export interface GetDeploymentRequest {
 
 /** Which mapping to get. */
 export interface GetExternalGroupRoleMappingRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which decision to get. */
+export interface GetFindingDecisionRequest {
   /** Its uid. */
   uid: string;
 }
@@ -3609,6 +3773,8 @@ export interface GroupFindingsRequest {
   orderBy?: string | undefined;
   /** Results to leave out at the start of the page. */
   skip?: number | undefined;
+  /** Only findings for which a decision in one of these states counts. Without `states`, suppressed ones count too. */
+  decisionStates?: readonly FindingDecisionState[] | undefined;
 }
 
 /** One page of groups of findings. */
@@ -5296,6 +5462,36 @@ export interface ListFeedsResponse {
   skipped: number;
 }
 
+/** Which decisions to list. */
+export interface ListFindingDecisionsRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Only decisions about these vulnerabilities, exactly. */
+  vulnerabilities?: readonly string[] | undefined;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of decisions. */
+export interface ListFindingDecisionsResponse {
+  /** The decisions of this page. */
+  findingDecisions: FindingDecision[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
 /** Which findings to list. All conditions apply together. */
 export interface ListFindingsRequest {
   /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
@@ -5337,6 +5533,11 @@ export interface ListFindingsRequest {
   orderBy?: string | undefined;
   /** Results to leave out at the start of the page. */
   skip?: number | undefined;
+  /**
+   * Only findings for which a decision in one of these states counts. Without `states`, suppressed ones are listed
+   * too.
+   */
+  decisionStates?: readonly FindingDecisionState[] | undefined;
 }
 
 /** One page of findings. */

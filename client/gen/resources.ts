@@ -38,6 +38,7 @@ import type {
   CreateAuthoredAdvisoryRequest,
   CreateDeploymentRequest,
   CreateExternalGroupRoleMappingRequest,
+  CreateFindingDecisionRequest,
   CreateGroupInviteRequest,
   CreateGroupRequest,
   CreateIdentityProviderRequest,
@@ -57,6 +58,7 @@ import type {
   DeleteAuthoredAdvisoryEventRequest,
   DeleteAuthoredAdvisoryRequest,
   DeleteExternalGroupRoleMappingRequest,
+  DeleteFindingDecisionRequest,
   DeleteGroupInviteRequest,
   DeleteGroupRequest,
   DeleteIdentityProviderRequest,
@@ -98,6 +100,7 @@ import type {
   FindPullsRequest,
   FindPullsResponse,
   Finding,
+  FindingDecision,
   FindingHistory,
   GenerateScimTokenRequest,
   GenerateScimTokenResponse,
@@ -114,6 +117,7 @@ import type {
   GetDeliveryRequest,
   GetDeploymentRequest,
   GetExternalGroupRoleMappingRequest,
+  GetFindingDecisionRequest,
   GetFindingHistoryRequest,
   GetGroupInviteRequest,
   GetGroupRequest,
@@ -191,6 +195,8 @@ import type {
   ListExternalGroupRoleMappingsResponse,
   ListFeedsRequest,
   ListFeedsResponse,
+  ListFindingDecisionsRequest,
+  ListFindingDecisionsResponse,
   ListFindingsRequest,
   ListFindingsResponse,
   ListGroupInvitesRequest,
@@ -4078,6 +4084,138 @@ export class AuditApi {
   }
 }
 
+/**
+ * Decisions of an organization about findings (FindingsService). A decision applies to its group and the groups
+ * below. If several decisions match a finding, the one of the nearest group counts, then the one with more
+ * conditions, then the latest.
+ */
+export class FindingsDecisionsApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Create a decision about findings. It counts for advisories with their present content: findings of an advisory
+   * that changes or is added later are open again. `validateOnly` returns `finding_count` without creating it.
+   *
+   * Needs `gantry.findings.decide`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.decisions.create({ parent: "GROUP_UID", findingDecision: { vulnerability: "CVE-2021-44228", state: "FINDING_DECISION_STATE_NOT_AFFECTED", reason: "The vulnerable parser is not built." } });
+   * ```
+   */
+  create(request: CreateFindingDecisionRequest, options?: RequestOptions): ApiCall<FindingDecision> {
+    return this.#client.one(operations.findingsDecisionsCreate, request, options);
+  }
+
+  /**
+   * Get a decision by its uid.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.decisions.get({ uid: "FINDING_DECISION_UID" });
+   * ```
+   */
+  get(request: GetFindingDecisionRequest, options?: RequestOptions): ApiCall<FindingDecision> {
+    return this.#client.one(operations.findingsDecisionsGet, request, options);
+  }
+
+  /**
+   * List the decisions visible to the caller, including those that no longer count.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const findingDecision of gantry.findings.decisions.list()) console.log(findingDecision.uid);
+   * ```
+   */
+  list(request: ListFindingDecisionsRequest = {}, options?: ListOptions): List<FindingDecision, ListFindingDecisionsResponse> {
+    return this.#client.list(operations.findingsDecisionsList, request, options);
+  }
+
+  /**
+   * Delete a decision, which withdraws it: its findings are open again.
+   *
+   * Needs `gantry.findings.decide`.
+   *
+   * @example
+   * ```ts
+   * await gantry.findings.decisions.delete({ uid: "FINDING_DECISION_UID" });
+   * ```
+   */
+  delete(request: DeleteFindingDecisionRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.findingsDecisionsDelete, request, options);
+  }
+}
+
+/** The operations of `gantry findings`. */
+export class FindingsApi {
+  readonly #client: TypedClient;
+  /**
+   * Decisions of an organization about findings (FindingsService). A decision applies to its group and the groups
+   * below. If several decisions match a finding, the one of the nearest group counts, then the one with more
+   * conditions, then the latest.
+   */
+  readonly decisions: FindingsDecisionsApi;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+    this.decisions = new FindingsDecisionsApi(client);
+  }
+
+  /**
+   * List the findings in images of the groups visible to the caller: one entry for each image, package, version and
+   * advisory. Resolved and suppressed findings are listed only if `states` names them. Resolved findings are kept
+   * for 400 days.
+   *
+   * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const finding of gantry.findings.list()) console.log(finding.uid);
+   * ```
+   */
+  list(request: ListFindingsRequest = {}, options?: ListOptions): List<Finding, ListFindingsResponse> {
+    return this.#client.list(operations.findingsList, request, options);
+  }
+
+  /**
+   * Group the findings in images of the groups visible to the caller by vulnerability, package, image or group, and
+   * count them. Every page counts all of them.
+   *
+   * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.group({ groupBy: "FINDING_GROUP_BY_VULNERABILITY" });
+   * ```
+   */
+  group(request: GroupFindingsRequest, options?: RequestOptions): ApiCall<GroupFindingsResponse> {
+    return this.#client.one(operations.findingsGroup, request, options);
+  }
+
+  /**
+   * Get the number of findings by day (UTC) and severity, for up to 400 days. The day is written when images are
+   * matched, every ten minutes at most. Days without an entry are unknown.
+   *
+   * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.getHistory();
+   * ```
+   */
+  getHistory(request: GetFindingHistoryRequest = {}, options?: RequestOptions): ApiCall<FindingHistory> {
+    return this.#client.one(operations.findingsGetHistory, request, options);
+  }
+}
+
 /** The operations of `gantry deletions`. */
 export class DeletionsApi {
   readonly #client: TypedClient;
@@ -4145,61 +4283,6 @@ export class DeletionsApi {
    */
   expunge(request: ExpungeDeletionRequest, options?: RequestOptions): ApiCall<void> {
     return this.#client.one(operations.deletionsExpunge, request, options);
-  }
-}
-
-/** The operations of `gantry findings`. */
-export class FindingsApi {
-  readonly #client: TypedClient;
-
-  constructor(client: TypedClient) {
-    this.#client = client;
-  }
-
-  /**
-   * List the findings in images of the groups visible to the caller: one entry for each image, package, version and
-   * advisory. Resolved and suppressed findings are listed only if `states` names them. Resolved findings are kept
-   * for 400 days.
-   *
-   * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
-   *
-   * @example
-   * ```ts
-   * for await (const finding of gantry.findings.list()) console.log(finding.uid);
-   * ```
-   */
-  list(request: ListFindingsRequest = {}, options?: ListOptions): List<Finding, ListFindingsResponse> {
-    return this.#client.list(operations.findingsList, request, options);
-  }
-
-  /**
-   * Group the findings in images of the groups visible to the caller by vulnerability, package, image or group, and
-   * count them. Every page counts all of them.
-   *
-   * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
-   *
-   * @example
-   * ```ts
-   * const response = await gantry.findings.group({ groupBy: "FINDING_GROUP_BY_VULNERABILITY" });
-   * ```
-   */
-  group(request: GroupFindingsRequest, options?: RequestOptions): ApiCall<GroupFindingsResponse> {
-    return this.#client.one(operations.findingsGroup, request, options);
-  }
-
-  /**
-   * Get the number of findings by day (UTC) and severity, for up to 400 days. The day is written when images are
-   * matched, every ten minutes at most. Days without an entry are unknown.
-   *
-   * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
-   *
-   * @example
-   * ```ts
-   * const response = await gantry.findings.getHistory();
-   * ```
-   */
-  getHistory(request: GetFindingHistoryRequest = {}, options?: RequestOptions): ApiCall<FindingHistory> {
-    return this.#client.one(operations.findingsGetHistory, request, options);
   }
 }
 
@@ -4358,10 +4441,10 @@ export class ResourcesApi {
   readonly vulnerabilities: VulnerabilitiesApi;
   /** The operations of `gantry audit`. */
   readonly audit: AuditApi;
-  /** The operations of `gantry deletions`. */
-  readonly deletions: DeletionsApi;
   /** The operations of `gantry findings`. */
   readonly findings: FindingsApi;
+  /** The operations of `gantry deletions`. */
+  readonly deletions: DeletionsApi;
   /** The operations of `gantry names`. */
   readonly names: NamesApi;
   /** The operations of `gantry sessions`. */
@@ -4378,8 +4461,8 @@ export class ResourcesApi {
     this.registry = new RegistryApi(client);
     this.vulnerabilities = new VulnerabilitiesApi(client);
     this.audit = new AuditApi(client);
-    this.deletions = new DeletionsApi(client);
     this.findings = new FindingsApi(client);
+    this.deletions = new DeletionsApi(client);
     this.names = new NamesApi(client);
     this.sessions = new SessionsApi(client);
   }

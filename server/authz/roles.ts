@@ -68,6 +68,7 @@ const consoleViewer = [
 const viewer = [
   ...consoleViewer,
   "gantry.immutable_tag_rules.list",
+  "gantry.finding_decisions.list",
   "repo.blobs.get",
   "apk.blobs.get",
   "terms.list",
@@ -236,11 +237,13 @@ const owner = [
   "libraries.policy.binding.delete",
   "libraries.policy.block_event.list",
   "actions.list",
-  // Gantry's own: rules of tags, and list and undelete deletions of members (docs/decisions/0058).
+  // Gantry's own: rules of tags, decisions about findings, and list and undelete deletions of members (docs/decisions/0058).
   "gantry.immutable_tag_rules.create",
   "gantry.immutable_tag_rules.update",
   "gantry.immutable_tag_rules.list",
   "gantry.immutable_tag_rules.delete",
+  "gantry.finding_decisions.list",
+  "gantry.findings.decide",
   "gantry.deletions.list",
   "gantry.deletions.undelete",
   "gantry.deletions.expunge",

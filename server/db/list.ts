@@ -43,6 +43,8 @@ export interface Condition {
   readonly value: Param;
   /** "equal", "any": indexed within each root, as "after" requires. "has", "contains": a GIN index serves this value. */
   readonly indexed?: boolean;
+  /** "any": from the time in `column` on, the column `then` has the value, or there is none. Not indexed. */
+  readonly until?: { readonly column: string; readonly at: string; readonly then: string | undefined };
 }
 
 export interface Selection {
@@ -237,7 +239,7 @@ const asTextFilter = (term: string): string => `coalesce(${term}, false)`;
 const isChildByLength = (parameters: Parameters, parent: string): string => `octet_length(uid) = ${parameters.add(parent.length + segmentLength)}`;
 
 const comparisonOf = (parameters: Parameters, condition: Condition): string => {
-  const { column, comparison, value } = condition;
+  const { column, comparison, value, until } = condition;
   if (isInRoot(condition)) return `length(uid) = ${rootLength}`;
   if (column === "depth") {
     // For equality the planner would expect almost no rows.
@@ -248,8 +250,10 @@ const comparisonOf = (parameters: Parameters, condition: Condition): string => {
   switch (comparison) {
     case "equal":
       return `${name} = ${parameters.add(value)}`;
-    case "any":
-      return `${name} = any(${parameters.add(value)})`;
+    case "any": {
+      const held = until ? `case when ${until.column} <= ${parameters.add(until.at)} then ${until.then ?? "null"} else ${name} end` : name;
+      return `${held} = any(${parameters.add(value)})`;
+    }
     case "after":
       return `${name} > ${parameters.add(value)}`;
     case "before":
@@ -316,7 +320,7 @@ const isOfPartialIndex = ({ comparison }: Condition): boolean => ["null", "set",
 
 /** Whether the planner may use an index for a condition outside the path. */
 const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Condition, readsAll: boolean): boolean => {
-  if (condition.comparison === "before" || condition.comparison === "matches") return false;
+  if (condition.comparison === "before" || condition.comparison === "matches" || condition.until) return false;
   if (condition.comparison === "contains" && (condition.indexed !== true || !readsAll)) return false;
   if (isOfPartialIndex(condition) || (condition.column === "depth" && !isInRoot(condition))) return true;
   switch (path.by) {

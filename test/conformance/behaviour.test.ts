@@ -347,10 +347,10 @@ test("one response reports each wrong field once, and rules across fields apply 
       ({ field, path }) => path.length === 1 && field.shape === "one" && field.kind === "string" && (field.pattern !== undefined || field.uid),
     );
     if (single.length < 2) continue;
-    // Required fields that are no single text stay valid.
+    // Other required fields stay valid.
     let body: JsonObject = Object.fromEntries(
       message.fields
-        .filter(({ required, message: inner, shape }) => required && (inner || shape !== "one"))
+        .filter(({ required, name }) => required && !single.some((spot) => spot.field.name === name))
         .map(({ json }) => [json, part(request, resource.json)[json] ?? {}]),
     );
     for (const { field } of single) body = { ...body, [field.json]: field.uid ? "x" : (notFitting(field) ?? "") };

@@ -7,7 +7,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MessageFact, MethodFact } from "#contract/facts.ts";
-import { createOf, nonEmpty } from "../samples.ts";
+import { createOf, nonEmpty, refersBelow } from "../samples.ts";
 import { folder, groupMessage, openStage } from "./stage.ts";
 
 const stage = await openStage();
@@ -67,8 +67,8 @@ for (const { fact, field } of nonEmpty(
     const [referred, other] = [text(await stage.make(field.refersTo), "uid"), text(await stage.make(field.refersTo), "uid")];
     const uids: string[] = [];
     for (const uid of [referred, other]) {
-      // A retention rule names a repo below its own group.
-      const parent = fact.short === "RetentionRule" ? parentOf(uid) : await folder(stage);
+      // Some name only a repo below their own group.
+      const parent = refersBelow.has(fact.name) ? parentOf(uid) : await folder(stage);
       uids.push(text(await stage.make(fact.name, { parent, body: { [field.json]: uid } }), "uid"));
     }
     const { code, message } = await remove(field.refersTo, referred);

@@ -8,7 +8,7 @@ import { type JsonObject, objectList, text } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
 import { methods } from "#contract/catalog.ts";
 import type { MethodFact } from "#contract/facts.ts";
-import { createOf, nonEmpty } from "../samples.ts";
+import { createOf, nonEmpty, refersBelow } from "../samples.ts";
 import { everyCapabilityBut, folder, groupMessage, openStage } from "./stage.ts";
 
 const stage = await openStage();
@@ -88,14 +88,14 @@ for (const resource of found) {
       const uid = text(made, "uid");
       const along: string[] = [];
       for (const child of goes) {
-        // A whole retention rule names a repo below the group, which keeps the group.
-        const whole = child.fact.short !== "RetentionRule";
+        // Whole ones name a repo below the group, which keeps the group.
+        const whole = !refersBelow.has(child.fact.name);
         if (!child.fact.resource?.deletedForGood) along.push(text(await stage.make(child.fact.name, { parent: uid, whole }), "uid"));
       }
       for (const { resource: referring, column } of resource.cascades) {
         const field = referring.fact.byName.get(column) ?? assert.fail(column);
-        // A retention rule names a repo below its own group.
-        const parent = referring.fact.short === "RetentionRule" ? parentOf(uid) : await folder(stage);
+        // Some name only a repo below their own group.
+        const parent = refersBelow.has(referring.fact.name) ? parentOf(uid) : await folder(stage);
         along.push(text(await stage.make(referring.fact.name, { parent, body: { [field.json]: uid } }), "uid"));
       }
       const before = await rowsOf(resource, uid);

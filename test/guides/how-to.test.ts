@@ -66,6 +66,14 @@ const pages: Readonly<Record<string, Page>> = {
     given: `mkdir repos; echo '{"repo": "till", "tags": [{"name": "1.0", "digest": "sha256:'$(printf %064d 7)'"}]}' >repos/till.json
       echo '{"image": "till", "repo": "till", "tags": ["1.0"], "configs": {"amd64": {"packages": ["zlib=1.3-r1"]}}}' >locked-configs.jsonl`,
   },
+  "how-to/decide-findings.md": {
+    given: `make_group acme/harbour
+      echo '{"image": "till", "repo": "till", "tags": ["1.0"], "configs": {"amd64": {"packages": ["zlib=1.3-r1"]}}}' >till.jsonl
+      printf '%s\\n' '{"schema-version": "2.0.2", "package": {"name": "zlib"}, "advisories": [{"id": "CGA-4444-5555-6666",' \\
+        '"aliases": ["CVE-2023-45853"], "events": [{"timestamp": "2023-10-14T00:00:00Z", "type": "fixed", "data": {"fixed-version": "1.3-r2"}}]}]}' >zlib.json
+      gantry import images till.jsonl --group acme/harbour
+      gantry import advisories zlib.json --group acme/harbour`,
+  },
 };
 
 /** Pages with commands that another test runs. */

@@ -27,6 +27,7 @@ import {
   findImageRepos,
   findReposChangedSince,
   findFingerprintsOf,
+  type FindingDecision,
   findSuppressors,
   type HeldRow,
   type Suppressor,
@@ -49,6 +50,7 @@ import type { Write } from "#db";
 import { writeOwnReports } from "./reports/own-reports.ts";
 import { architectureOf } from "./judge-statements.ts";
 import { judgesOf } from "./judge-advisory.ts";
+import { countingDecision, decisionMessage, openDecisions, suppresses } from "./counting-decisions.ts";
 import { openFindingFacts } from "./finding-facts.ts";
 import { boundedEcosystems, ecosystemKey, imageEcosystemOf } from "./coverage.ts";
 import { type InstalledPackage, installedPackageOf, isOfDistribution, type PackageVerdict } from "./judge-package.ts";
@@ -122,12 +124,14 @@ interface Affecting {
   readonly verdict: PackageVerdict;
   /** The organization's false positives about the advisory. */
   readonly suppressors: readonly Suppressor[];
+  /** The organization's decisions about the advisory, in the order in which they count. */
+  readonly decisions: readonly FindingDecision[];
 }
 
 const versionKey = (owner: string, name: string, version: string): string => JSON.stringify([owner, name, version]);
 
 /** Returns advisories by versionKey. Reads packages in batches with a bounded number of advisories. */
-const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string, Held>): Promise<Map<string, Affecting[]>> => {
+const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string, Held>, nowMs: number): Promise<Map<string, Affecting[]>> => {
   const byName = new Map<string, Held[]>();
   for (const each of held.values()) {
     for (const name of each.names) {
@@ -138,10 +142,12 @@ const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string
   }
   const groups = new Set([...held.values()].flatMap(({ versions }) => [...versions.values()].flatMap((owners) => [...owners].flatMap(ancestry))));
   const suppressorsFor = await openSuppressors(rows, root);
+  const readDecisions = await openDecisions(rows, root, nowMs);
   const found = new Map<string, Affecting[]>();
   const names = [...byName.keys()];
   for (let from = 0; from < names.length; from += limits.matchedNames) {
     const advisories = await findMatchable(rows, root, [...groups], names.slice(from, from + limits.matchedNames));
+    const decisionsOf = await readDecisions(advisories);
     for await (const [advisory, judge] of judgesOf(rows, advisories)) {
       for (const { installed, names: own, versions } of byName.get(advisory.artifactName) ?? []) {
         if (installed.type !== advisory.artifactType) continue;
@@ -153,7 +159,12 @@ const findAffecting = async (rows: Write, root: string, held: ReadonlyMap<string
             if (!isAdvisoryFor(owner, advisory)) continue;
             const key = versionKey(owner, installed.label, version);
             const known = found.get(key);
-            const affecting = { advisory, verdict, suppressors: suppressors.filter(({ uid }) => covers(parentOf(uid), owner)) };
+            const affecting = {
+              advisory,
+              verdict,
+              suppressors: suppressors.filter(({ uid }) => covers(parentOf(uid), owner)),
+              decisions: decisionsOf(advisory),
+            };
             if (known) known.push(affecting);
             else found.set(key, [affecting]);
           }
@@ -255,12 +266,14 @@ const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<stri
   const drafts = new Map<string, AffectedImageDraft>();
   for (const { image, identity, name, version, tags, architectures } of packages) {
     const { owner, repo, repoUid, digest } = image;
-    for (const { advisory, verdict, suppressors } of affecting.get(versionKey(owner, name, version)) ?? []) {
+    for (const { advisory, verdict, suppressors, decisions } of affecting.get(versionKey(owner, name, version)) ?? []) {
       const machines = [...architectures].filter((each) => verdict.isFor?.(each) ?? true);
       if (machines.length === 0) continue;
       // A false positive for one architecture does not cover the others.
       const suppressor = suppressors.find(({ artifactArchitecture }) => machines.every((each) => isForMachine(artifactArchitecture, each)));
-      const state = verdict.state === "affected" ? "AFFECTED_IMAGE_STATE_AFFECTED" : "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION";
+      const judged = verdict.state === "affected" ? "AFFECTED_IMAGE_STATE_AFFECTED" : "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION";
+      const undecidedState = suppressor ? "AFFECTED_IMAGE_STATE_SUPPRESSED" : judged;
+      const decision = countingDecision(decisions, { image, packageName: name, tags });
       const uid = affectedImageUid(owner, repo, identity, name, version, advisory.uid);
       drafts.set(uid, {
         uid,
@@ -276,15 +289,20 @@ const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<stri
         advisoryId: advisory.advisoryId,
         aliases: advisory.aliases,
         advisoryUid: advisory.uid,
-        state: suppressor ? "AFFECTED_IMAGE_STATE_SUPPRESSED" : state,
+        state: decision && suppresses(decision) ? "AFFECTED_IMAGE_STATE_SUPPRESSED" : undecidedState,
         wontFix: verdict.wontFix ?? false,
         suppression: suppressor ? JSON.stringify(suppressionMessage(suppressor)) : "",
+        decision: decision ? JSON.stringify(decisionMessage(decision)) : "",
+        undecidedState: decision ? undecidedState : "",
+        decidedUntil: decision?.expireTime ?? "",
       });
     }
   }
   // Sorted, so that events list images in a stable order.
   return [...drafts.values()].sort((one, other) => (one.uid < other.uid ? -1 : 1));
 };
+
+const isSuppressed = ({ state }: AffectedImageDraft): boolean => state === "AFFECTED_IMAGE_STATE_SUPPRESSED";
 
 /** Splits repositories into batches of a bounded number of images. */
 const chunksOf = function* (repos: readonly SizedRepo[]): Generator<ImageRepo[]> {
@@ -300,7 +318,7 @@ const chunksOf = function* (repos: readonly SizedRepo[]): Generator<ImageRepo[]>
   if (chunk.length > 0) yield chunk;
 };
 
-/** Newly affected or suppressed images, by advisory and false positive. */
+/** Newly affected or suppressed images, by advisory, false positive and decision. */
 class Newly {
   readonly groups = new Map<
     string,
@@ -308,6 +326,8 @@ class Newly {
       readonly advisoryId: string;
       readonly aliases: readonly string[];
       readonly suppression: string;
+      /** Only if it suppresses the match, as `suppression`. */
+      readonly decision: string;
       readonly images: Map<string, AffectedImageDraft>;
       count: number;
     }
@@ -317,12 +337,13 @@ class Newly {
   add(drafts: readonly AffectedImageDraft[]): void {
     const images = new Map<string, Map<string, AffectedImageDraft>>();
     for (const draft of drafts) {
-      const { advisoryId, aliases, suppression } = draft;
-      const key = JSON.stringify([advisoryId, suppression]);
+      const { advisoryId, aliases } = draft;
+      const [suppression, decision] = isSuppressed(draft) ? [draft.suppression, draft.decision] : ["", ""];
+      const key = JSON.stringify([advisoryId, suppression, decision]);
       const of = images.get(key) ?? new Map<string, AffectedImageDraft>();
       images.set(key, of);
       of.set(JSON.stringify([draft.owner, draft.repo, draft.digest, draft.tags]), draft);
-      if (!this.groups.has(key)) this.groups.set(key, { advisoryId, aliases, suppression, images: new Map(), count: 0 });
+      if (!this.groups.has(key)) this.groups.set(key, { advisoryId, aliases, suppression, decision, images: new Map(), count: 0 });
     }
     for (const [key, found] of images) {
       const known = this.groups.get(key);
@@ -346,7 +367,7 @@ const matchHeld = async (
   nowMs: number,
   newly: Newly,
 ): Promise<void> => {
-  const affecting = await findAffecting(rows, root, held);
+  const affecting = await findAffecting(rows, root, held, nowMs);
   const readFacts = openFindingFacts(rows, root);
   const affectedLabels = [...held].flatMap(([label, { versions }]) =>
     [...versions].some(([version, owners]) => [...owners].some((owner) => affecting.has(versionKey(owner, label, version)))) ? [label] : [],
@@ -354,7 +375,7 @@ const matchHeld = async (
   for (const chunk of chunksOf(repos)) {
     const images = affectedLabels.length > 0 ? await findTaggedImages(rows, chunk, affectedLabels) : [];
     const drafts = draftsOf(packagesOf(images, affecting), affecting);
-    newly.add(drafts.filter(({ uid, suppression }) => before.get(uid)?.isSuppressed !== (suppression !== "")));
+    newly.add(drafts.filter((draft) => before.get(draft.uid)?.isSuppressed !== isSuppressed(draft)));
     for (const { uid } of drafts) before.delete(uid);
     for (const some of slicesOf(drafts)) await writeAffectedImages(rows, some, await readFacts(some), nowMs);
   }
@@ -430,7 +451,8 @@ const tell = async (rows: Write, services: Services, root: string, { operation, 
     bindings: () => [],
     origin: () => ({ address: "", userAgent: "gantry import" }),
   };
-  for (const { advisoryId, aliases, suppression, images, count } of groups.values()) {
+  for (const { advisoryId, aliases, suppression, decision, images, count } of groups.values()) {
+    const isNowSuppressed = suppression !== "" || decision !== "";
     const body: JsonObject = {
       organizationUid: root,
       advisoryId,
@@ -439,8 +461,9 @@ const tell = async (rows: Write, services: Services, root: string, { operation, 
       imageCount: count,
       furtherCount: Math.max(0, count - limits.toldDigestsMax),
       ...(suppression === "" ? {} : { suppression: JSON.parse(suppression) as JsonObject }),
+      ...(decision === "" ? {} : { decision: JSON.parse(decision) as JsonObject }),
     };
-    await record(rows, toldEvent(services, suppression === "" ? affectedMessage : suppressedMessage, body, cause, count));
+    await record(rows, toldEvent(services, isNowSuppressed ? suppressedMessage : affectedMessage, body, cause, count));
   }
 };
 

@@ -6,6 +6,7 @@ import { parentOf } from "#base/uid.ts";
 import { boundOf, list, type Outcome, type ReadContext, resource } from "#kernel";
 import type { Condition } from "#db";
 import { coverageStatement, placesOf, unjudgedOfTags } from "./coverage/statement.ts";
+import { withoutExpiredDecision } from "./rules/expired-decision.ts";
 
 /** The column has an advisory's own ID and its aliases. */
 const conditions = ({ request }: ReadContext): Promise<Condition[]> => {
@@ -16,7 +17,7 @@ const conditions = ({ request }: ReadContext): Promise<Condition[]> => {
 /** The list always includes coverage gaps. */
 const listAffected = async (context: ReadContext): Promise<Outcome> => {
   const outcome = await list(boundOf(context, "gantry.images.v1.AffectedImage"))(context);
-  const records = objectList(outcome.reply, "affectedImages");
+  const records = objectList(outcome.reply, "affectedImages").map((record) => withoutExpiredDecision(record, context.nowMs));
   // Tags of a resolved image may point elsewhere by now.
   const images = records.map((record) => ({
     owner: parentOf(text(record, "uid")),

@@ -6,13 +6,16 @@ import { readImageName } from "#base/image-name.ts";
 import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { pageOf } from "#base/page.ts";
+import { timestamp } from "#base/time.ts";
 import { covers, EVERYWHERE, isUid, parentOf, rootOf } from "#base/uid.ts";
+import { likePattern } from "#base/wildcards.ts";
 import {
   findFindingDays,
   findFindingGroups,
   type FindingGroup,
   type FindingGroupBy,
   findPendingImages,
+  hasExpiredFindings,
   type ImageInRepo,
   isFindingGroupBy,
   noDueDate,
@@ -22,6 +25,7 @@ import { answerPage, boundOf, findListed, list, type Outcome, type ReadContext, 
 import { findDigestsInUse, findNamedDigests, findRepoByName, findTaggedDigests, type RepoRange, type ReportedImage } from "#registry/store";
 import { type Condition, countRowsBy, wholeTable } from "#db";
 import { coverageStatement, placesOf, unjudgedOfDigests, unjudgedOfTags } from "./coverage/statement.ts";
+import { withoutExpiredDecision } from "./rules/expired-decision.ts";
 
 /** By rank. */
 const severities = ["UNKNOWN", "NEGLIGIBLE", "LOW", "MEDIUM", "HIGH", "CRITICAL"].map((name) => `FINDING_SEVERITY_${name}`);
@@ -82,15 +86,31 @@ const requestedImages = async (context: ReadContext): Promise<JsonObject[]> => {
   });
 };
 
-/** Converts a pattern with "*" to LIKE. */
-const likePattern = (pattern: string): string => pattern.replaceAll(/[\\%_]/g, "\\$&").replaceAll("*", "%");
-
 /** The greatest number below: `after` it means at least the given one. */
 const justBelow = (value: number): number => {
   const bits = new DataView(new ArrayBuffer(8));
   bits.setFloat64(0, value);
   bits.setBigUint64(0, bits.getBigUint64(0) - 1n);
   return bits.getFloat64(0);
+};
+
+const openStates = ["AFFECTED_IMAGE_STATE_AFFECTED", "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION"];
+
+/** An expired decision never counts, even if its findings are still to be matched. */
+const stateConditions = async (context: ReadContext): Promise<Condition[]> => {
+  const { request, rows, nowMs } = context;
+  const decisions = [...new Set(texts(request, "decisionStates"))].filter((state) => state !== "FINDING_DECISION_STATE_UNSPECIFIED");
+  const states = [...new Set(texts(request, "states"))].filter((state) => state !== "AFFECTED_IMAGE_STATE_UNSPECIFIED");
+  const isBehind = await hasExpiredFindings(rows, rangesOf(context), nowMs);
+  const until = (then: string | undefined): Partial<Condition> =>
+    isBehind ? { until: { column: "decided_until", at: timestamp(nowMs), then } } : { indexed: true };
+  const out: Condition[] = [];
+  if (decisions.length > 0) out.push({ column: "decision_state", comparison: "any", value: decisions, ...until(undefined) });
+  if (states.length > 0) out.push({ column: "state", comparison: "any", value: states, ...until("undecided_state") });
+  else if (decisions.length > 0) out.push({ column: "end_time", comparison: "null", value: null });
+  else if (isBehind) out.push({ column: "state", comparison: "any", value: openStates, ...until("undecided_state") });
+  else out.push({ column: "closed", comparison: "false", value: null });
+  return out;
 };
 
 /** The most selective conditions come first: the first one with an index is searched by it. */
@@ -114,9 +134,7 @@ const conditions = async (context: ReadContext): Promise<Condition[]> => {
   if (typeof least === "number" && least > 0) out.push({ column: "epss_score", comparison: "after", value: justBelow(least) });
   const rank = severities.indexOf(text(request, "minSeverity"));
   if (rank > 0) out.push({ column: "severity_rank", comparison: "after", value: rank - 1 });
-  const states = [...new Set(texts(request, "states"))].filter((state) => state !== "AFFECTED_IMAGE_STATE_UNSPECIFIED");
-  if (states.length > 0) out.push({ column: "state", comparison: "any", value: states, indexed: true });
-  else out.push({ column: "closed", comparison: "false", value: null });
+  out.push(...(await stateConditions(context)));
   if (request.fixable === true) out.push({ column: "fix_state", comparison: "equal", value: "FINDING_FIX_STATE_FIXABLE" });
   const before = text(request, "appearedBefore");
   if (before !== "") out.push({ column: "create_time", comparison: "before", value: before });
@@ -165,7 +183,7 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
     counts = await countRowsBy(rows, bound.shape.table, selection, "severity_rank");
     return [...counts.values()].reduce((sum, count) => sum + count, 0);
   })(context);
-  const records = objectList(outcome.reply, "findings");
+  const records = objectList(outcome.reply, "findings").map((record) => withoutExpiredDecision(record, context.nowMs));
   // Tags of a resolved image may point elsewhere by now.
   const images = records.map((record) => ({
     owner: parentOf(text(record, "uid")),

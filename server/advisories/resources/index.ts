@@ -7,6 +7,7 @@ import { authoredAdvisoryEvent } from "./authored-advisory-event.ts";
 import { authoredAdvisory } from "./authored-advisory.ts";
 import { feedFiles } from "./feed-files.ts";
 import { feed } from "./feed.ts";
+import { findingDecision } from "./finding-decision.ts";
 import { finding } from "./finding.ts";
 import { imageContents } from "./image-contents.ts";
 import { imageReport } from "./image-report.ts";
@@ -23,6 +24,7 @@ export const advisoriesResources = [
   authoredAdvisory,
   feedFiles,
   feed,
+  findingDecision,
   finding,
   imageContents,
   imageReport,

@@ -649,7 +649,7 @@ const matchableAdvisory = columns({
 });
 
 /** A digest that changes with the advisory or its document. */
-const fingerprintText = `md5(concat_ws(' ', update_time, digest, document_id, (
+export const fingerprintText = `md5(concat_ws(' ', update_time, digest, document_id, (
   select concat_ws(' ', document.digest, document.change_time) from source_documents as document where document.id = document_id)))`;
 
 const seenAdvisory = columns({ uid: text, fingerprint: expression(fingerprintText, text) });

@@ -140,6 +140,10 @@ export interface AffectedImageDraft extends ImageRepo {
   readonly state: "AFFECTED_IMAGE_STATE_AFFECTED" | "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION" | "AFFECTED_IMAGE_STATE_SUPPRESSED";
   /** JSON; empty if none. */
   readonly suppression: string;
+  /** JSON: the decision that counts, with the state without it and its expiry; empty if none. */
+  readonly decision: string;
+  readonly undecidedState: string;
+  readonly decidedUntil: string;
   /** The advisory says that no fix is planned. */
   readonly wontFix: boolean;
 }
@@ -163,7 +167,7 @@ export const affectedImageUid = (owner: string, repo: string, image: string, nam
   return `${owner}/${hash("sha256", text, "hex").slice(0, 16)}`;
 };
 
-/** A row's repo, and whether a false positive suppresses the match. */
+/** A row's repo, and whether a false positive or decision suppresses the match. */
 export interface HeldRow extends ImageRepo {
   readonly isSuppressed: boolean;
 }
@@ -172,14 +176,14 @@ const affectedRepo = columns<HeldRow & { readonly uid: string }>({
   uid: text,
   owner: expression("left(uid, -17)", text),
   repo: text,
-  isSuppressed: expression("suppression is not null", flag),
+  isSuppressed: expression("state = 'AFFECTED_IMAGE_STATE_SUPPRESSED'", flag),
 });
 
 const affectedRow = columns<HeldRow & { readonly uid: string }>({
   uid: expression("held.uid", text),
   owner: expression("left(held.uid, -17)", text),
   repo: expression("held.repo", text),
-  isSuppressed: expression("held.suppression is not null", flag),
+  isSuppressed: expression("held.state = 'AFFECTED_IMAGE_STATE_SUPPRESSED'", flag),
 });
 
 const byUid = (found: readonly (HeldRow & { readonly uid: string })[]): Map<string, HeldRow> =>
@@ -193,7 +197,7 @@ export const findAffectedByPackages = async (rows: Read, root: string, names: re
       // Separate index ranges: without statistics of recent writes, the planner reads all rows.
       `select ${affectedRow.list} from unnest($2::text[]) as given(name)
        cross join lateral (
-         select uid, repo, suppression from affected_images where left(uid, 40) = $1 and package_name = given.name and end_time is null offset 0) as held`,
+         select uid, repo, state from affected_images where left(uid, 40) = $1 and package_name = given.name and end_time is null offset 0) as held`,
       [root, names],
     ),
   );
@@ -205,7 +209,7 @@ export const findAffectedByRepos = async (rows: Read, root: string, repos: reado
       rows,
       `select ${affectedRow.list} from unnest($2::text[], $3::text[]) as given(owner, repo)
        cross join lateral (
-         select uid, repo, suppression from affected_images where left(uid, 40) = $1 and end_time is null
+         select uid, repo, state from affected_images where left(uid, 40) = $1 and end_time is null
            and (repo, uid) > (given.repo, given.owner || '/') and (repo, uid) < (given.repo, given.owner || '0')
            and left(uid, -17) = given.owner offset 0) as held`,
       [root, ...repoColumns(repos)],
@@ -235,23 +239,24 @@ export const writeAffectedImages = async (rows: Write, drafts: readonly Affected
   await rows.query(
     `insert into affected_images as held (uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version, fixed_version,
        advisory_id, aliases, advisory_ids, advisory_uid, state, suppression, wont_fix, severity, severity_rank, severity_origin, cvss_vector,
-       cvss_score, epss_score, exploit_added_date, exploit_due_date, start_time, create_time, update_time)
+       cvss_score, epss_score, exploit_added_date, exploit_due_date, decision, undecided_state, decided_until, start_time, create_time, update_time)
      select uid, repo, repo_uid, tags::jsonb, digest, architectures::jsonb, package_name, installed_version, fixed_version, advisory_id,
        aliases::jsonb, jsonb_build_array(advisory_id) || aliases::jsonb, advisory_uid, state, nullif(suppression, '')::jsonb,
        wont_fix = 'true', severity, severity_rank::integer, nullif(severity_origin, ''), cvss_vector, cvss_score::double precision,
-       epss_score::double precision, exploit_added_date, exploit_due_date, $14::timestamptz, $14::timestamptz, $14::timestamptz
+       epss_score::double precision, exploit_added_date, exploit_due_date, nullif(decision, '')::jsonb, nullif(undecided_state, ''),
+       nullif(decided_until, '')::timestamptz, $14::timestamptz, $14::timestamptz, $14::timestamptz
      from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[],
        $11::text[], $12::text[], $13::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::text[], $21::text[],
-       $22::text[], $23::text[], $24::text[]) as given(uid, repo, repo_uid, tags, digest, architectures, package_name,
+       $22::text[], $23::text[], $24::text[], $25::text[], $26::text[], $27::text[]) as given(uid, repo, repo_uid, tags, digest, architectures, package_name,
        installed_version, fixed_version, advisory_id, aliases, advisory_uid, state, suppression, wont_fix, severity, severity_rank,
-       severity_origin, cvss_vector, cvss_score, epss_score, exploit_added_date, exploit_due_date)
+       severity_origin, cvss_vector, cvss_score, epss_score, exploit_added_date, exploit_due_date, decision, undecided_state, decided_until)
      on conflict (uid) do update set repo_uid = excluded.repo_uid, tags = excluded.tags, digest = excluded.digest,
        architectures = excluded.architectures, fixed_version = excluded.fixed_version, advisory_id = excluded.advisory_id,
        aliases = excluded.aliases, advisory_ids = excluded.advisory_ids, state = excluded.state,
        suppression = excluded.suppression, wont_fix = excluded.wont_fix, severity = excluded.severity, severity_rank = excluded.severity_rank,
        severity_origin = excluded.severity_origin, cvss_vector = excluded.cvss_vector, cvss_score = excluded.cvss_score,
        epss_score = excluded.epss_score, exploit_added_date = excluded.exploit_added_date, exploit_due_date = excluded.exploit_due_date,
-       end_time = null,
+       decision = excluded.decision, undecided_state = excluded.undecided_state, decided_until = excluded.decided_until, end_time = null,
        start_time = case when held.end_time is null then held.start_time else excluded.start_time end,
        update_time = greatest(excluded.update_time, held.update_time + interval '1 ms'),
        left_tags = (held.left_tags || case when held.end_time is not null then '{}' else (
@@ -259,10 +264,11 @@ export const writeAffectedImages = async (rows: Write, drafts: readonly Affected
          where not excluded.tags ? name) end)
      where (held.repo_uid, held.tags, held.digest, held.architectures, held.fixed_version, held.advisory_id, held.aliases,
          held.state, held.suppression, held.end_time, held.wont_fix, held.severity, held.severity_origin, held.cvss_vector, held.epss_score,
-         held.exploit_added_date, held.exploit_due_date)
+         held.exploit_added_date, held.exploit_due_date, held.decision, held.undecided_state)
        is distinct from (excluded.repo_uid, excluded.tags, excluded.digest, excluded.architectures, excluded.fixed_version, excluded.advisory_id,
          excluded.aliases, excluded.state, excluded.suppression, null, excluded.wont_fix, excluded.severity, excluded.severity_origin,
-         excluded.cvss_vector, excluded.epss_score, excluded.exploit_added_date, excluded.exploit_due_date)`,
+         excluded.cvss_vector, excluded.epss_score, excluded.exploit_added_date, excluded.exploit_due_date, excluded.decision,
+         excluded.undecided_state)`,
     [
       columnOf(drafts, ({ uid }) => uid),
       columnOf(drafts, ({ repo }) => repo),
@@ -281,6 +287,9 @@ export const writeAffectedImages = async (rows: Write, drafts: readonly Affected
       columnOf(drafts, ({ suppression }) => suppression),
       columnOf(drafts, ({ wontFix }) => String(wontFix)),
       ...factColumns(facts),
+      columnOf(drafts, ({ decision }) => decision),
+      columnOf(drafts, ({ undecidedState }) => undecidedState),
+      columnOf(drafts, ({ decidedUntil }) => decidedUntil),
     ],
   );
 };
@@ -343,7 +352,8 @@ export const writeAffectedFacts = async (rows: Write, changed: readonly (Finding
 
 export const endAffectedImages = async (rows: Write, uids: readonly string[], nowMs: number): Promise<void> => {
   await rows.query(
-    `update affected_images as held set state = 'AFFECTED_IMAGE_STATE_RESOLVED', suppression = null, end_time = $2::timestamptz,
+    `update affected_images as held set state = 'AFFECTED_IMAGE_STATE_RESOLVED', suppression = null, decision = null, undecided_state = null,
+       decided_until = null, end_time = $2::timestamptz,
        update_time = greatest($2::timestamptz, update_time + interval '1 ms'),
        left_tags = left_tags || (select coalesce(jsonb_object_agg(name, $2), '{}') from jsonb_array_elements_text(held.tags) as name)
      where uid = any($1)`,

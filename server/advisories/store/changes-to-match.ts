@@ -2,7 +2,7 @@
 // changes that triggers miss. A row is deleted after all organizations, so that the next import completes an
 // interrupted one.
 
-import { columns, type Read, type RowOf, text, type Write } from "#db";
+import { columns, flag, type Read, type RowOf, text, type Write } from "#db";
 
 /** Without package and repo: the whole organization. */
 export type ChangeToMatch = RowOf<typeof changeToMatch>;
@@ -40,6 +40,25 @@ export const addAdvisoriesToMatch = async (rows: Write, uids: readonly string[])
     `insert into changes_to_match (root, name)
      select distinct case when public then '' else left(uid, 40) end, artifact_name from advisories where uid = any($1)`,
     [uids],
+  );
+};
+
+const isAnyExpired = columns({ found: flag });
+
+/** Returns whether a decision about a finding has expired, and the finding was not matched since. */
+export const isDecisionExpired = async (rows: Read, nowMs: number): Promise<boolean> =>
+  (await isAnyExpired.findOne(rows, "select true as found from affected_images where decided_until <= $1 limit 1", [new Date(nowMs).toISOString()])) !==
+  undefined;
+
+/** Queues the findings of expired decisions that are not queued yet. */
+export const addExpiredToMatch = async (rows: Write, nowMs: number): Promise<void> => {
+  await rows.query(
+    `insert into changes_to_match (root, name, of_tag)
+     select root, name, true from (
+       select distinct left(affected.uid, 40) as root, artifact_name as name from affected_images as affected
+       join advisories as advisory on advisory.uid = affected.advisory_uid where affected.decided_until <= $1) as expired
+     where not exists (select from changes_to_match as queued where queued.of_tag and queued.root = expired.root and queued.name = expired.name)`,
+    [new Date(nowMs).toISOString()],
   );
 };
 

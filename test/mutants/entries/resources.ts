@@ -8,8 +8,8 @@ export const resources: readonly Mutant[] = [
   {
     attack: 323,
     file: "server/advisories/feeds/match-images.ts",
-    find: "suppressors: suppressors.filter(({ uid }) => covers(parentOf(uid), owner)) };",
-    replace: "suppressors };",
+    find: "suppressors: suppressors.filter(({ uid }) => covers(parentOf(uid), owner)),",
+    replace: "suppressors,",
   },
   {
     attack: 324,
@@ -19,6 +19,22 @@ export const resources: readonly Mutant[] = [
   },
   { attack: 325, file: "server/advisories/resources/authored-advisory-event.ts", find: "draft.reviewState = pendingState;", replace: "" },
   { attack: 326, file: "server/advisories/resources/rules/authoring.ts", find: "events.filter(isApproved).sort(", replace: "[...events].sort(" },
+  { attack: 358, file: "server/advisories/resources/finding.ts", find: "await hasExpiredFindings(rows, rangesOf(context), nowMs)", replace: "false" },
+  { attack: 359, file: "server/advisories/feeds/counting-decisions.ts", find: "covers(parentOf(uid), image.owner) &&", replace: "" },
+  { attack: 360, file: "server/advisories/resources/finding-decision.ts", find: "!(covers(parent, repo) && (await", replace: "!((await" },
+  {
+    attack: 361,
+    file: "server/authz/roles.ts",
+    find: '  "gantry.finding_decisions.list",\n  "repo.blobs.get",',
+    replace: '  "gantry.finding_decisions.list",\n  "gantry.findings.decide",\n  "repo.blobs.get",',
+  },
+  { attack: 362, file: "server/advisories/feeds/counting-decisions.ts", find: "[...tags].every(", replace: "[...tags].some(" },
+  {
+    attack: 363,
+    file: "server/advisories/store/finding-decisions.ts",
+    find: "decision.basis ->> advisory.uid = advisory.fingerprint",
+    replace: "decision.basis ? advisory.uid",
+  },
   { attack: 327, file: "server/kernel/serve.ts", find: "    await authorize(kernel, call, rights, path, rows);\n", replace: "" },
   {
     attack: 328,

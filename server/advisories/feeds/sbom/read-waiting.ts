@@ -4,7 +4,17 @@
 import { limits } from "#base/limits.ts";
 import { openServedList } from "#base/served-list.ts";
 import type { Services } from "#kernel";
-import { claimSbom, completeSbom, findUnmatchedRoots, isSbomDue, postponeSbom, type WaitingSbom, writeFindingDay } from "#advisories/store";
+import {
+  addExpiredToMatch,
+  claimSbom,
+  completeSbom,
+  findUnmatchedRoots,
+  isDecisionExpired,
+  isSbomDue,
+  postponeSbom,
+  type WaitingSbom,
+  writeFindingDay,
+} from "#advisories/store";
 import { openTurnLoop } from "#db";
 import { updateFindings } from "../finding-facts.ts";
 import { matchImages, matchImagesOf } from "../match-images.ts";
@@ -47,8 +57,10 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     openReportQueue(services, openDocument),
   ];
 
-  /** Matches images of changed tags and of newly read SBOMs. */
+  /** Matches images of changed tags and of newly read SBOMs, and findings with new, deleted or expired decisions. */
   const match = async (): Promise<void> => {
+    const nowMs = clock();
+    if (await isDecisionExpired(store.read, nowMs)) await store.write((rows) => addExpiredToMatch(rows, nowMs));
     await matchImages(services, { operation: "push", requestId: crypto.randomUUID() }, { ofTags: true });
     for (const root of await findUnmatchedRoots(store.read)) {
       if (stopped) return;

@@ -10,6 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { AffectedImageState, AffectedImageStateJson, Suppression, SuppressionJson } from "../../images/v1/affected_images_pb.js";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import type { CoverageStatement, CoverageStatementJson, UnjudgedEcosystem, UnjudgedEcosystemJson } from "../../vulnerabilities/v1/advisory_coverage_pb.js";
+import type { CountingDecision, CountingDecisionJson, FindingDecisionState, FindingDecisionStateJson } from "../../decisions/v1/decisions_pb.js";
 import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/common/uidp_pb.js";
 
 /**
@@ -200,7 +201,7 @@ export declare type Finding = Message<"gantry.findings.v1.Finding"> & {
   state: AffectedImageState;
 
   /**
-   * The false positive that suppresses it; absent unless it is SUPPRESSED.
+   * The approved false positive that suppresses it; absent if there is none.
    *
    * @generated from field: gantry.images.v1.Suppression suppression = 26;
    */
@@ -240,6 +241,20 @@ export declare type Finding = Message<"gantry.findings.v1.Finding"> & {
    * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 31;
    */
   unjudged: UnjudgedEcosystem[];
+
+  /**
+   * The decision of the organization that counts; absent if there is none.
+   *
+   * @generated from field: gantry.decisions.v1.CountingDecision decision = 32;
+   */
+  decision?: CountingDecision | undefined;
+
+  /**
+   * The state without the decision; absent if there is none.
+   *
+   * @generated from field: gantry.images.v1.AffectedImageState undecided_state = 33;
+   */
+  undecidedState: AffectedImageState;
 };
 
 /**
@@ -425,7 +440,7 @@ export declare type FindingJson = {
   state?: AffectedImageStateJson;
 
   /**
-   * The false positive that suppresses it; absent unless it is SUPPRESSED.
+   * The approved false positive that suppresses it; absent if there is none.
    *
    * @generated from field: gantry.images.v1.Suppression suppression = 26;
    */
@@ -465,6 +480,20 @@ export declare type FindingJson = {
    * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 31;
    */
   unjudged?: UnjudgedEcosystemJson[];
+
+  /**
+   * The decision of the organization that counts; absent if there is none.
+   *
+   * @generated from field: gantry.decisions.v1.CountingDecision decision = 32;
+   */
+  decision?: CountingDecisionJson;
+
+  /**
+   * The state without the decision; absent if there is none.
+   *
+   * @generated from field: gantry.images.v1.AffectedImageState undecided_state = 33;
+   */
+  undecidedState?: AffectedImageStateJson;
 };
 
 /**
@@ -784,6 +813,13 @@ export declare type ListFindingsRequest = Message<"gantry.findings.v1.ListFindin
    * @generated from field: int32 skip = 17;
    */
   skip: number;
+
+  /**
+   * Only findings for which a decision in one of these states counts. Without `states`, suppressed ones are listed too.
+   *
+   * @generated from field: repeated gantry.decisions.v1.FindingDecisionState decision_states = 18;
+   */
+  decisionStates: FindingDecisionState[];
 };
 
 /**
@@ -911,6 +947,13 @@ export declare type ListFindingsRequestJson = {
    * @generated from field: int32 skip = 17;
    */
   skip?: number;
+
+  /**
+   * Only findings for which a decision in one of these states counts. Without `states`, suppressed ones are listed too.
+   *
+   * @generated from field: repeated gantry.decisions.v1.FindingDecisionState decision_states = 18;
+   */
+  decisionStates?: FindingDecisionStateJson[];
 };
 
 /**
@@ -1156,6 +1199,13 @@ export declare type GroupFindingsRequest = Message<"gantry.findings.v1.GroupFind
    * @generated from field: int32 skip = 18;
    */
   skip: number;
+
+  /**
+   * Only findings for which a decision in one of these states counts. Without `states`, suppressed ones count too.
+   *
+   * @generated from field: repeated gantry.decisions.v1.FindingDecisionState decision_states = 19;
+   */
+  decisionStates: FindingDecisionState[];
 };
 
 /**
@@ -1289,6 +1339,13 @@ export declare type GroupFindingsRequestJson = {
    * @generated from field: int32 skip = 18;
    */
   skip?: number;
+
+  /**
+   * Only findings for which a decision in one of these states counts. Without `states`, suppressed ones count too.
+   *
+   * @generated from field: repeated gantry.decisions.v1.FindingDecisionState decision_states = 19;
+   */
+  decisionStates?: FindingDecisionStateJson[];
 };
 
 /**

@@ -9,6 +9,7 @@ import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobu
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import type { CoverageStatement, CoverageStatementJson, UnjudgedEcosystem, UnjudgedEcosystemJson } from "../../vulnerabilities/v1/advisory_coverage_pb.js";
+import type { CountingDecision, CountingDecisionJson } from "../../decisions/v1/decisions_pb.js";
 import type { AdvisoryEvent_FalsePositiveDetermination_Type, AdvisoryEvent_FalsePositiveDetermination_TypeJson } from "../../../chainguard/platform/vulnerabilities/v2/advisories_pb.js";
 import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/common/uidp_pb.js";
 
@@ -151,11 +152,25 @@ export declare type AffectedImage = Message<"gantry.images.v1.AffectedImage"> & 
   unjudged: UnjudgedEcosystem[];
 
   /**
-   * The false positive that suppresses it; absent unless it is SUPPRESSED.
+   * The approved false positive that suppresses it; absent if there is none.
    *
    * @generated from field: gantry.images.v1.Suppression suppression = 19;
    */
   suppression?: Suppression | undefined;
+
+  /**
+   * The decision of the organization that counts; absent if there is none.
+   *
+   * @generated from field: gantry.decisions.v1.CountingDecision decision = 20;
+   */
+  decision?: CountingDecision | undefined;
+
+  /**
+   * The state without the decision; absent if there is none.
+   *
+   * @generated from field: gantry.images.v1.AffectedImageState undecided_state = 21;
+   */
+  undecidedState: AffectedImageState;
 };
 
 /**
@@ -292,11 +307,25 @@ export declare type AffectedImageJson = {
   unjudged?: UnjudgedEcosystemJson[];
 
   /**
-   * The false positive that suppresses it; absent unless it is SUPPRESSED.
+   * The approved false positive that suppresses it; absent if there is none.
    *
    * @generated from field: gantry.images.v1.Suppression suppression = 19;
    */
   suppression?: SuppressionJson;
+
+  /**
+   * The decision of the organization that counts; absent if there is none.
+   *
+   * @generated from field: gantry.decisions.v1.CountingDecision decision = 20;
+   */
+  decision?: CountingDecisionJson;
+
+  /**
+   * The state without the decision; absent if there is none.
+   *
+   * @generated from field: gantry.images.v1.AffectedImageState undecided_state = 21;
+   */
+  undecidedState?: AffectedImageStateJson;
 };
 
 /**
@@ -530,8 +559,8 @@ export declare type ImagesAffectedJson = {
 export declare const ImagesAffectedSchema: GenMessage<ImagesAffected, {jsonType: ImagesAffectedJson}>;
 
 /**
- * Images of one organization in which a false positive suppresses an advisory: the body of the event, one for each
- * advisory and organization. Its return is an ImagesAffected.
+ * Images of one organization in which a false positive or a decision suppresses an advisory: the body of the event, one for
+ * each advisory and organization. Its return is an ImagesAffected.
  *
  * @generated from message gantry.images.v1.ImagesSuppressed
  */
@@ -579,16 +608,23 @@ export declare type ImagesSuppressed = Message<"gantry.images.v1.ImagesSuppresse
   furtherCount: number;
 
   /**
-   * The false positive.
+   * The false positive; absent if there is none.
    *
    * @generated from field: gantry.images.v1.Suppression suppression = 7;
    */
   suppression?: Suppression | undefined;
+
+  /**
+   * The decision; absent if there is none.
+   *
+   * @generated from field: gantry.decisions.v1.CountingDecision decision = 8;
+   */
+  decision?: CountingDecision | undefined;
 };
 
 /**
- * Images of one organization in which a false positive suppresses an advisory: the body of the event, one for each
- * advisory and organization. Its return is an ImagesAffected.
+ * Images of one organization in which a false positive or a decision suppresses an advisory: the body of the event, one for
+ * each advisory and organization. Its return is an ImagesAffected.
  *
  * @generated from message gantry.images.v1.ImagesSuppressed
  */
@@ -636,11 +672,18 @@ export declare type ImagesSuppressedJson = {
   furtherCount?: number;
 
   /**
-   * The false positive.
+   * The false positive; absent if there is none.
    *
    * @generated from field: gantry.images.v1.Suppression suppression = 7;
    */
   suppression?: SuppressionJson;
+
+  /**
+   * The decision; absent if there is none.
+   *
+   * @generated from field: gantry.decisions.v1.CountingDecision decision = 8;
+   */
+  decision?: CountingDecisionJson;
 };
 
 /**
@@ -970,7 +1013,7 @@ export enum AffectedImageState {
   RESOLVED = 3,
 
   /**
-   * The advisory says that it is affected or may be, and an approved false positive of the organization says that it is not.
+   * The advisory says that it is affected or may be. An approved false positive or a decision of the organization overrules it.
    *
    * @generated from enum value: AFFECTED_IMAGE_STATE_SUPPRESSED = 4;
    */

@@ -1,0 +1,120 @@
+// Table finding_decisions: decisions of organizations about findings. The kernel writes its rows, and a trigger queues the packages of
+// their advisories for matching, which writes the decisions that count to the findings.
+
+import { columns, expression, nullableText, number, type Read, type RowOf, text, textMap, timeText, type Write } from "#db";
+import { fingerprintText } from "./advisories.ts";
+
+/** Which findings a decision is about; empty values match all. */
+export interface DecisionScope {
+  readonly vulnerability: string;
+  readonly packageName: string;
+  readonly repoUid: string;
+  readonly digest: string;
+  readonly tagPattern: string;
+}
+
+export type FindingDecision = RowOf<typeof findingDecision>;
+
+const findingDecision = columns({
+  uid: text,
+  vulnerability: text,
+  packageName: text,
+  repoUid: text,
+  digest: text,
+  tagPattern: text,
+  state: text,
+  justification: text,
+  reason: text,
+  author: text,
+  expireTime: expression(timeText("expire_time"), nullableText),
+  createTime: expression(timeText("create_time"), text),
+});
+
+/** Excludes expired decisions. */
+export const findFindingDecisions = (rows: Read, root: string, nowMs: number): Promise<FindingDecision[]> =>
+  findingDecision.find(
+    rows,
+    `select ${findingDecision.list} from finding_decisions
+     where left(uid, 40) = $1 and (expire_time is null or expire_time > $2) order by uid`,
+    [root, new Date(nowMs).toISOString()],
+  );
+
+const basedDecision = columns({ decision: expression("decision.uid", text), advisory: expression("advisory.uid", text) });
+
+/** Returns which of these decisions were made about the present content of these advisories. */
+export const findBasedDecisions = (rows: Read, decisions: readonly string[], advisories: readonly string[]): Promise<RowOf<typeof basedDecision>[]> =>
+  basedDecision.find(
+    rows,
+    `select ${basedDecision.list} from (select uid, ${fingerprintText} as fingerprint from advisories where uid = any($2)) as advisory
+     join finding_decisions as decision on decision.uid = any($1) and decision.basis ->> advisory.uid = advisory.fingerprint`,
+    [decisions, advisories],
+  );
+
+/** Stores the fingerprints of the advisories on the vulnerability that the organization sees. A restored decision keeps its own. */
+export const noteDecisionBasis = async (rows: Write, uid: string, vulnerability: string, limit: number): Promise<void> => {
+  const isSeen = "(public or left(uid, 40) = left($1, 40)) and delete_time is null";
+  await rows.query(
+    `update finding_decisions set basis = (
+       select coalesce(jsonb_object_agg(seen.uid, seen.fingerprint), '{}') from (
+         select uid, ${fingerprintText} as fingerprint from advisories where ${isSeen} and aliases ?| array[$2::text]
+         union select uid, ${fingerprintText} from advisories where public and ${isSeen} and advisory_id = $2
+         union select uid, ${fingerprintText} from advisories where left(uid, 40) = left($1, 40) and ${isSeen} and advisory_id = $2
+         limit $3) as seen)
+     where uid = $1 and basis is null`,
+    [uid, vulnerability, limit],
+  );
+};
+
+const decisionBasis = columns({ uid: text, basis: textMap });
+
+/** Returns which of these decisions are about an advisory that has changed since. */
+export const findOutdatedDecisions = async (rows: Read, uids: readonly string[]): Promise<ReadonlySet<string>> => {
+  const found = await decisionBasis.find(
+    rows,
+    `select ${decisionBasis.list} from finding_decisions where uid = any($1) and exists (
+       select from jsonb_each_text(basis) as seen(advisory, noted)
+       where noted is distinct from (select ${fingerprintText} from advisories where uid = seen.advisory and delete_time is null))`,
+    [uids],
+  );
+  return new Set(found.map(({ uid }) => uid));
+};
+
+/** Serializes the creations of an organization until the transaction ends. */
+export const lockFindingDecisions = async (rows: Write, root: string): Promise<void> => {
+  await rows.query("select pg_advisory_xact_lock(730141295, hashtext($1))", [root]);
+};
+
+const counted = columns({ count: expression("count(*)", number) });
+
+export const countFindingDecisions = async (rows: Read, root: string): Promise<number> =>
+  (await counted.findOne(rows, `select ${counted.list} from finding_decisions where left(uid, 40) = $1`, [root]))?.count ?? 0;
+
+/** Returns the number of unresolved findings that a decision of this group matches. `tags` is a LIKE pattern; "" matches all. */
+export const countDecidedFindings = async (
+  rows: Read,
+  group: string,
+  { vulnerability, packageName, repoUid, digest }: DecisionScope,
+  tags: string,
+): Promise<number> =>
+  (
+    await counted.findOne(
+      rows,
+      `select ${counted.list} from affected_images where advisory_ids ?| array[$2::text] and uid > $1 || '/' and uid < $1 || '0' and end_time is null
+         and $3 in ('', package_name) and $4 in ('', repo_uid) and $5 in ('', digest)
+         and ($6 = '' or not exists (select from jsonb_array_elements_text(tags) as tag(name) where tag.name not like $6))`,
+      [group, vulnerability, packageName, repoUid, digest, tags],
+    )
+  )?.count ?? 0;
+
+const decided = columns({ uid: text });
+
+/** Returns whether a finding at these places has a decision that has expired, but was not matched since. */
+export const hasExpiredFindings = async (rows: Read, ranges: readonly { readonly low: string; readonly high: string }[], nowMs: number): Promise<boolean> => {
+  const found = await decided.findOne(
+    rows,
+    `select ${decided.list} from affected_images where decided_until <= $1
+       and exists (select from unnest($2::text[], $3::text[]) as range(low, high) where uid >= range.low and uid < range.high) limit 1`,
+    [new Date(nowMs).toISOString(), ranges.map(({ low }) => low), ranges.map(({ high }) => high)],
+  );
+  return found !== undefined;
+};
