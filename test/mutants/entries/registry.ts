@@ -127,6 +127,13 @@ export const registry: readonly Mutant[] = [
   },
   { attack: 305, file: putManifest, find: "if (stored !== sizeBytes) throw", replace: "if (stored === undefined) throw" },
   {
+    attack: 347,
+    file: "server/application/image-indexing.ts",
+    find: "if (!(await look.catch(() => false))) continue;",
+    replace: "continue;",
+  },
+  { attack: 347, file: "server/application/image-indexing.ts", find: "reading.aside.abort(new SetAside());", replace: "" },
+  {
     attack: 349,
     file: `${contents}/layer-path.ts`,
     find: 'return segments.includes("..") ? undefined : segments.join("/");',
