@@ -8,7 +8,6 @@ import { authoredAdvisory } from "./authored-advisory.ts";
 import { feedFiles } from "./feed-files.ts";
 import { feed } from "./feed.ts";
 import { finding } from "./finding.ts";
-import { imageContents } from "./image-contents.ts";
 import { imageReport } from "./image-report.ts";
 import { imageSbom } from "./image-sbom.ts";
 import { osv } from "./osv.ts";
@@ -24,7 +23,6 @@ export const advisoriesResources = [
   feedFiles,
   feed,
   finding,
-  imageContents,
   imageReport,
   imageSbom,
   osv,
