@@ -1,4 +1,5 @@
-// Servers are killed while they read images. Each image is read once, completely, and matched once.
+// Servers, and the processes that read layers for them, are killed at random points while they read images. Each image is read once,
+// completely, and matched once.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -7,7 +8,7 @@ import { join } from "node:path";
 import { after, test } from "node:test";
 import { limits } from "#base/limits.ts";
 import { freePort } from "../free-port.ts";
-import { shortOrLong } from "../length.ts";
+import { randomNumbers, shortOrLong } from "../length.ts";
 import { openOwners } from "../owner.ts";
 import { descriptorOf, ociManifest, openPusher } from "../pusher.ts";
 import { configType } from "../registry.ts";
@@ -16,13 +17,14 @@ import { openInstallation } from "../story/installation.ts";
 import { start, stopAll } from "../story/processes.ts";
 import { tarOf } from "../../server/registry/contents/tar.fixture.ts";
 
-const kills = shortOrLong(2, 40);
-const count = (kills + 1) * 4;
+const kills = shortOrLong(2, 200);
+const count = (kills + 1) * 5;
+const random = randomNumbers(5);
 const files = "application/vnd.oci.image.layer.v1.tar";
 
 after(stopAll);
 
-test(`each image is read once, and right, although ${kills} servers are killed while they read`, { timeout: 600_000 }, async () => {
+test(`each image is read once, and right, although ${kills} servers are killed while they read`, { timeout: shortOrLong(180_000, 3_600_000) }, async () => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-indexing-"));
   const installation = await openInstallation({ GANTRY_BLOBS: join(folder, "blobs") });
   try {
@@ -50,18 +52,22 @@ test(`each image is read once, and right, although ${kills} servers are killed w
     const one = async (statement: string): Promise<number> => Number((await store.read.query(statement))[0]?.[0]);
     const left = (): Promise<number> => one("select count(*) from image_contents where state = 'IMAGE_CONTENTS_STATE_PENDING'");
     for (let killed = 0; killed < kills; killed++) {
-      const program = start(join(import.meta.dirname, "indexing.fixture.ts"), [], {
+      const program = start(join(import.meta.dirname, "indexing.fixture.ts"), [String(killed)], {
         env: { ...environment, GANTRY_LISTEN: `127.0.0.1:${await freePort()}` },
       });
       await program.says(/started/);
       const until = count - (killed + 1) * 4;
-      while ((await left()) > until) await new Promise((resolve) => setImmediate(resolve));
+      let isEnded = false;
+      void program.ended.then(() => (isEnded = true));
+      // It also ends when the rest of the images waits for a further try.
+      while (!isEnded && (await left()) > until) await new Promise((resolve) => setImmediate(resolve));
+      for (let looks = Math.floor(random() * 100); looks > 0; looks--) await left();
       program.signal("SIGKILL");
       await program.ended;
     }
     assert.ok((await left()) > 0);
-    // The leases of the killed servers expire.
-    world.clock.now = Date.now() + limits.contentsHoldMs;
+    // The leases of the killed servers, and the delays before further tries, end.
+    world.clock.now = Date.now() + limits.contentsRetryMaxMs;
     await world.server.contents.turn();
     await world.server.sboms.turn();
     assert.equal(await one("select count(*) from image_contents where state = 'IMAGE_CONTENTS_STATE_INDEXED' and package_count = 2"), count);

@@ -28,7 +28,7 @@ export interface ComposerOptions {
   readonly longestMs?: number;
 }
 
-/** Returns a composer of images. An image that takes too long is FAILED. */
+/** Returns a composer of images. An image that takes too long is FAILED. It throws if its process is ended from outside. */
 export const openComposer =
   ({ workMax = limits.composedAtOnceMax, longestMs = limits.composeMs }: ComposerOptions = {}): ImageComposition =>
   async (layers, signal) => {
@@ -46,7 +46,10 @@ export const openComposer =
     const timer = setTimeout(() => ended.resolve(failed(`takes more than ${longestMs / 1000} s to compose`)), longestMs);
     child.once("message", (message) => ended.resolve(isImageContents(message) ? message : failed("cannot be composed")));
     child.once("error", (cause) => ended.reject(cause));
-    child.once("close", () => ended.resolve(failed("takes too much memory to compose")));
+    child.once("close", (_code, endedBy) => {
+      if (endedBy === "SIGKILL" || endedBy === "SIGTERM") ended.reject(new Error(`the process that composes an image was ended by ${endedBy}`));
+      ended.resolve(failed("takes too much memory to compose"));
+    });
     try {
       // A child that has ended already is reported by its events.
       child.send([...layers], () => {});

@@ -31,7 +31,7 @@ const yieldProcessor = (pid: number): void => {
   }
 };
 
-/** Returns a reader of layers. It throws the errors of `pieces`; what is wrong with the layer is in its contents. */
+/** Returns a reader of layers. It throws the errors of `pieces`, and if its process is ended; what is wrong with the layer is in its contents. */
 export const openLayerReader =
   ({
     script = new URL("./worker.ts", import.meta.url),
@@ -64,8 +64,10 @@ export const openLayerReader =
     }, longestMs);
     child.once("message", (message) => ended.resolve(isContents(message) ? message : emptyContents("LAYER_UNREADABLE", "cannot be read")));
     child.once("error", (cause) => ended.reject(cause));
-    child.once("close", (code) => {
+    child.once("close", (code, endedBy) => {
       closed.resolve();
+      // Ended from outside, such as by the system when the machine has no memory left: no property of the layer.
+      if (endedBy === "SIGKILL" || endedBy === "SIGTERM") ended.reject(new Error(`the process that reads a layer was ended by ${endedBy}`));
       // Without a result: ended by a signal, since it has no memory left, or by an error that no reader expects.
       const isOutOfMemory = code === null;
       const detail = isOutOfMemory ? `takes more than ${Math.round(memoryBytesMax / 1024 / 1024)} MiB of memory to read` : "cannot be read";
