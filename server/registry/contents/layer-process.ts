@@ -1,5 +1,5 @@
 // Reads each layer in a process of its own: a layer is hostile, and no parser bounds its time and its native memory. The process has
-// no environment, no other descriptors, and may write to its temporary folder only. It ends with its layer.
+// no environment of the server, no other descriptors, and may write to its temporary folder only. It ends with its layer.
 
 import { fork } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -44,12 +44,15 @@ export const openLayerReader =
     const child = fork(fileURLToPath(script), [String(memoryBytesMax)], {
       execArgv: [
         `--max-old-space-size=${limits.layerHeapMb}`,
+        `--max-semi-space-size=${limits.layerYoungMb}`,
+        "--expose-gc",
         "--disable-warning=ExperimentalWarning",
         "--permission",
         "--allow-fs-read=*",
         `--allow-fs-write=${folder}`,
       ],
-      env: { TMPDIR: folder },
+      // One arena of glibc: threads that unpack return memory to others.
+      env: { TMPDIR: folder, MALLOC_ARENA_MAX: "1" },
       serialization: "advanced",
       stdio: ["pipe", "ignore", "ignore", "ipc"],
     });

@@ -155,7 +155,7 @@ export const registry: readonly Mutant[] = [
     replace: "false",
   },
   { attack: 350, file: `${contents}/byte-source.ts`, find: "if (sizeBytes + bytes.length > bytesMax) return false;", replace: "" },
-  { attack: 351, file: `${contents}/worker.ts`, find: "if (process.memoryUsage.rss() > memoryBytesMax)", replace: "if (memoryBytesMax < 0)" },
+  { attack: 351, file: `${contents}/worker.ts`, find: "process.memoryUsage.rss() > bytes;", replace: "bytes < 0;" },
   {
     attack: 352,
     file: `${contents}/unpack-zstd.ts`,
