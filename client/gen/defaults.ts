@@ -188,7 +188,7 @@ export const messageDefaults: Readonly<Record<string, MessageDefaults>> = {
   ManifestMetadataList: { lists: ["items"], parts: {"items":"ManifestMetadata"} },
   Membership: { texts: ["organizationUid","organizationName","identityUid"], flags: ["accepted"], enums: {"state":"MEMBERSHIP_STATE_UNSPECIFIED"} },
   MineResponse: { lists: ["capabilities"] },
-  OperatingSystem: { texts: ["id","version","name"] },
+  OperatingSystem: { texts: ["id","version","name","endOfLifeDate"], enums: {"endOfLifeState":"END_OF_LIFE_STATE_UNSPECIFIED"} },
   Overlay: { texts: ["uid","name"], parts: {"config":"CustomOverlay"} },
   OverlayBinding: { texts: ["uid","repo","overlayUid"], lists: ["tags"], parts: {"overlay":"Overlay"} },
   Package2: { texts: ["id","name","version","license","description","purl"] },

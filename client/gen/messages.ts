@@ -2550,6 +2550,20 @@ export interface EnableSubscriptionResponse {
 }
 
 /**
+ * Whether a release has reached its end of life.
+ *
+ * - `END_OF_LIFE_STATE_UNSPECIFIED`: Not given.
+ * - `END_OF_LIFE_STATE_UNKNOWN`: No imported lifecycle names the release.
+ * - `END_OF_LIFE_STATE_SUPPORTED`: An imported lifecycle names the release, and its end is later or not known.
+ * - `END_OF_LIFE_STATE_ENDED`: The release has reached its end of life.
+ */
+export type EndOfLifeState =
+  | "END_OF_LIFE_STATE_UNSPECIFIED"
+  | "END_OF_LIFE_STATE_UNKNOWN"
+  | "END_OF_LIFE_STATE_SUPPORTED"
+  | "END_OF_LIFE_STATE_ENDED";
+
+/**
  * Whether there is a grace period after the end of a version's support.
  *
  * - `GRACE_NOT_ELIGIBLE`: There is none: no day of the end is known, the product has no grace period, or the tag
@@ -6528,6 +6542,13 @@ export interface OperatingSystem {
   version: string;
   /** Its full name, such as `Debian GNU/Linux 12 (bookworm)`. */
   name: string;
+  /**
+   * Whether its release has reached its end of life today (UTC), by the lifecycles imported for the repo's group or
+   * above it.
+   */
+  endOfLifeState: EndOfLifeState;
+  /** Day of its end of life, such as `2026-06-10`; empty if no day is known. */
+  endOfLifeDate: string;
 }
 
 /**

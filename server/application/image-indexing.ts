@@ -1,6 +1,6 @@
 // Reads the packages in the layers of pushed images in the background (server/registry/contents). Triggers queue the images with their
 // pushes. Each image is leased to one server, and each layer is read once for all images: after a crash, any server goes on with the
-// next layer. Organizations take turns, and one process reads at a time.
+// next layer. Organizations take turns. One process reads at a time, and one the images that have turned out to be slow.
 
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -14,6 +14,7 @@ import {
   type DueContents,
   isContentsDue,
   isContentsOutdated,
+  holdContents,
   isOthersContentsDue,
   postponeContents,
   releaseContents,
@@ -33,9 +34,10 @@ import {
 } from "#registry/contents";
 import { findLayerContents, findManifestByDigest, findRepoBlob, writeLayerContents } from "#registry/store";
 import { openTurnLoop } from "#db";
+import { openSlowImages } from "./slow-images.ts";
 
 export interface ImageIndexing {
-  /** Reads all due images, one at a time. */
+  /** Reads all due images. */
   turn(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -47,6 +49,8 @@ export interface ImageIndexingOptions {
   readonly read?: LayerReading;
   /** After this time and a further stored layer, an image waits for those of other organizations. */
   readonly turnMs?: number;
+  /** After this time, an image is slow, if others are due. */
+  readonly slowMs?: number;
 }
 
 /** The server stops, or another server has claimed the image. */
@@ -54,6 +58,26 @@ class Interrupted extends Error {}
 
 /** Images of other organizations are next; the layers that were read are stored. */
 class TurnOver extends Error {}
+
+/** Another slow image is being read, and images of other organizations are due. */
+class SetAside extends Error {}
+
+/** The reading of an image. */
+interface Reading {
+  readonly due: DueContents;
+  isSlow: boolean;
+  readonly aside: AbortController;
+}
+
+const endsWithin = async (work: Promise<void>, ms: number): Promise<boolean> => {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(() => resolve(false), ms);
+  try {
+    return await Promise.race([work.then(() => true), promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
 
 const retryMs = (tries: number): number => Math.min(limits.contentsRetryMs * 2 ** Math.min(tries - 1, 20), limits.contentsRetryMaxMs);
 
@@ -88,7 +112,13 @@ const failedResult = (detail: string): ContentsResult => ({
   readerVersion,
 });
 
-export const openImageIndexing = ({ services, byHand, read = openLayerReader(), turnMs = limits.contentsTurnMs }: ImageIndexingOptions): ImageIndexing => {
+export const openImageIndexing = ({
+  services,
+  byHand,
+  read = openLayerReader(),
+  turnMs = limits.contentsTurnMs,
+  slowMs = limits.contentsSlowMs,
+}: ImageIndexingOptions): ImageIndexing => {
   const { store, blobs, clock, log } = services;
   const compose = openComposer();
   const stopping = new AbortController();
@@ -115,7 +145,7 @@ export const openImageIndexing = ({ services, byHand, read = openLayerReader(), 
   };
 
   /** Keeps the image leased while `work` runs. */
-  const leased = async <T>(due: DueContents, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+  const leased = async <T>({ due, aside }: Reading, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     const lost = new AbortController();
     const renew = (): void => {
       store
@@ -128,44 +158,84 @@ export const openImageIndexing = ({ services, byHand, read = openLayerReader(), 
     };
     const timer = setInterval(renew, limits.contentsHoldMs / 4);
     try {
-      return await work(AbortSignal.any([stopping.signal, lost.signal]));
+      return await work(AbortSignal.any([stopping.signal, lost.signal, aside.signal]));
     } finally {
       clearInterval(timer);
     }
   };
 
-  const readContents = async (due: DueContents): Promise<ContentsResult | undefined> => {
+  const readContents = async (reading: Reading): Promise<ContentsResult | undefined> => {
+    const { due } = reading;
     if (due.tries > limits.contentsTriesMax) return failedResult(`could not be read in ${limits.contentsTriesMax} tries`);
     const manifest = await findManifestByDigest(store.read, due.repoUid, due.digest);
     // Deleted since.
     if (!manifest) return undefined;
-    return leased(due, async (signal) => {
+    return leased(reading, async (signal) => {
       const [startMs, root] = [performance.now(), rootOf(due.repoUid)];
+      const areOthersDue = async (): Promise<boolean> => (reading.isSlow ? slow.hasOthers(root) : isOthersContentsDue(store.read, root, clock()));
       // Each turn of an image makes progress.
       let isFurther = false;
       const find = async (digest: string) => {
         signal.throwIfAborted();
-        if (isFurther && performance.now() - startMs > turnMs && (await isOthersContentsDue(store.read, root, clock()))) throw new TurnOver();
+        if (isFurther && performance.now() - startMs > turnMs && (await areOthersDue())) throw new TurnOver();
         return findLayer(due.repoUid, digest, signal, () => (isFurther = true));
       };
-      return resultOf(await readImage(manifest.content, find, { compose }));
+      return resultOf(await readImage(manifest.content, find, { compose: (layers) => compose(layers, signal) }));
     });
   };
 
+  /** Queues the image as a slow one, leased. If the queue is full, it is due again later. */
+  const setAside = async (due: DueContents): Promise<void> => {
+    if (!slow.add(due)) await store.write((rows) => releaseContents(rows, due, clock() + limits.slowContentsRetryMs));
+  };
+
   /** A failed image does not stop the others. */
-  const readOne = async (due: DueContents): Promise<void> => {
+  const readOne = async (reading: Reading): Promise<void> => {
+    const { due } = reading;
     const { repoUid: repo, digest: image, tries } = due;
     try {
-      const result = await readContents(due);
+      const result = await readContents(reading);
       if (!result) return;
       if (result.state === "FAILED") log("contents.unreadable", { repo, image, problems: result.problems });
       await store.write((rows) => completeContents(rows, due, result, clock()));
     } catch (cause) {
-      if (stopping.signal.aborted || cause instanceof TurnOver) await store.write((rows) => releaseContents(rows, due, clock()));
+      if (stopping.signal.aborted || (cause instanceof TurnOver && !reading.isSlow)) await store.write((rows) => releaseContents(rows, due, clock()));
+      else if (cause instanceof TurnOver || cause instanceof SetAside) await setAside(due);
       else if (!(cause instanceof Interrupted)) {
         log("contents.failed", { repo, image, tries, cause });
         await store.write((rows) => postponeContents(rows, due, clock() + retryMs(tries)));
       }
+    }
+  };
+
+  const slow = openSlowImages({
+    read: async (due) => {
+      const isHeld = await store.write((rows) => postponeContents(rows, due, clock() + limits.contentsHoldMs));
+      if (isHeld) await readOne({ due, isSlow: true, aside: new AbortController() });
+    },
+    onFailure: (cause) => log("contents.turn.failed", { cause }),
+  });
+  const holding = setInterval(() => {
+    const waiting = slow.waiting();
+    // The next one tries again.
+    if (waiting.length > 0) store.write((rows) => holdContents(rows, waiting, clock() + limits.contentsHoldMs)).catch(() => undefined);
+  }, limits.contentsHoldMs / 4).unref();
+
+  /** Returns when the image has been read, or when it goes on as a slow one, since others are due. */
+  const readWhileNoneWait = async (due: DueContents): Promise<void> => {
+    const reading: Reading = { due, isSlow: false, aside: new AbortController() };
+    const done = readOne(reading);
+    for (let waitMs = slowMs; !(await endsWithin(done, waitMs)); waitMs = Math.min(slowMs, limits.contentsLookMs)) {
+      // An image that delays only its own organization goes on, so that no work is lost.
+      const look = slow.isFree() ? isContentsDue(store.read, clock()) : isOthersContentsDue(store.read, rootOf(due.repoUid), clock());
+      // The next look tries again.
+      if (!(await look.catch(() => false))) continue;
+      if (slow.isFree()) {
+        reading.isSlow = true;
+        slow.takeOver(due, done);
+        return;
+      }
+      reading.aside.abort(new SetAside());
     }
   };
 
@@ -177,7 +247,7 @@ export const openImageIndexing = ({ services, byHand, read = openLayerReader(), 
       // Another server has claimed it.
       if (!due) return;
       served.note(rootOf(due.repoUid));
-      await readOne(due);
+      await readWhileNoneWait(due);
     }
   };
 
@@ -191,10 +261,15 @@ export const openImageIndexing = ({ services, byHand, read = openLayerReader(), 
   });
 
   return {
-    turn: loop.turn,
-    stop: () => {
+    turn: async () => {
+      await loop.turn();
+      await slow.ended();
+    },
+    stop: async () => {
       stopping.abort(new Interrupted());
-      return loop.stop();
+      clearInterval(holding);
+      await loop.stop();
+      for (const due of await slow.stop()) await store.write((rows) => releaseContents(rows, due, clock()));
     },
   };
 };

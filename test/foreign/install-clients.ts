@@ -27,6 +27,7 @@ const clients: Readonly<Record<string, Client>> = {
   notation: { module: "github.com/notaryproject/notation", version: "v1.3.2", path: "cmd/notation" },
   helm: { module: "helm.sh/helm/v3", version: "v3.22.0", path: "cmd/helm", isLarge: true },
   cosign: { module: "github.com/sigstore/cosign/v2", version: "v2.6.5", path: "cmd/cosign", isLarge: true },
+  syft: { module: "github.com/anchore/syft", version: "v1.18.1", path: "cmd/syft", isLarge: true },
 };
 
 const buildMaxMs = 600_000;
@@ -50,10 +51,11 @@ const buildClient = (program: string, { module, version, path }: Client): void =
 };
 
 /** Builds missing clients; those that cannot be built stay missing. */
-export const installClients = ({ long }: { readonly long: boolean }): void => {
+export const installClients = ({ long, programs = Object.keys(clients) }: { readonly long: boolean; readonly programs?: readonly string[] }): void => {
   if (spawnSync("go", ["version"]).status !== 0) return;
   mkdirSync(clientsFolder, { recursive: true });
-  for (const [program, client] of Object.entries(clients)) if ((long || !client.isLarge) && !isInstalled(program)) buildClient(program, client);
+  for (const [program, client] of Object.entries(clients))
+    if (programs.includes(program) && (long || !client.isLarge) && !isInstalled(program)) buildClient(program, client);
 };
 
 if (process.argv[1] === import.meta.filename) installClients({ long: process.argv.includes("--long") });

@@ -22,6 +22,7 @@ import { type DraftEntry, tarOf } from "../../server/registry/contents/tar.fixtu
 import { alpine, apk, debian, dpkg, files, pushImage } from "../image-layers.ts";
 import { openWorld, type World } from "../world.ts";
 
+const alpineSystem = { id: "alpine", version: "3.20.3", name: "Alpine Linux v3.20" };
 const contentsList = "gantry.images.v1.ImageContentsService/ListImageContents";
 const affectedList = "gantry.images.v1.AffectedImagesService/ListAffectedImages";
 
@@ -136,8 +137,35 @@ test("images without an SBOM are read after the push, and exactly their affected
   const [contents = {}] = await contentsOf(tenant, { digest: image.digest });
   assert.deepEqual(
     [stateOf(contents), contents.platform, contents.packageCount, contents.problemCount, contents.readerVersion, contents.operatingSystem],
-    ["INDEXED", "linux/amd64", 2, 0, readerVersion, { id: "alpine", version: "3.20.3", name: "Alpine Linux v3.20" }],
+    ["INDEXED", "linux/amd64", 2, 0, readerVersion, { ...alpineSystem, endOfLifeState: "END_OF_LIFE_STATE_UNKNOWN" }],
   );
+});
+
+test("an operating system has the end of life that a lifecycle of the repo's group names, and it is unknown without one", async () => {
+  const [tenant, other] = [await openTenant(), await openTenant()];
+  for (const { repo } of [tenant, other]) {
+    await pushImage(repo("os"), "alpine", [alpine, apk(["musl", "1.2.5-r0"])]);
+    await pushImage(repo("os"), "debian", [debian, dpkg(["bash", "5.2.15-2"])]);
+    await pushImage(repo("os"), "none", [apk(["musl", "1.2.5-r0"])]);
+  }
+  await turn();
+  const file = join(folder, "lifecycle.json");
+  const releases = (eol: string) => [{ releaseCycle: "3.20", releaseDate: "2024-05-22", eol }];
+  const systems = async ({ list }: Tenant): Promise<JsonObject[]> =>
+    objectList(await list(contentsList, { orderBy: "uid" }), "imageContents")
+      .map((contents) => part(contents, "operatingSystem"))
+      .sort((one, next) => (text(one, "id") < text(next, "id") ? -1 : 1));
+  const unknown = { endOfLifeState: "END_OF_LIFE_STATE_UNKNOWN" };
+  const debianSystem = { id: "debian", version: "12", name: "Debian GNU/Linux 12 (bookworm)", ...unknown };
+  for (const [eol, state] of [
+    ["2999-04-01", "SUPPORTED"],
+    ["2025-04-01", "ENDED"],
+  ] as const) {
+    await writeFile(file, JSON.stringify({ permalink: "/alpine-linux", alternate_urls: ["/alpine"], releases: releases(eol) }));
+    await runImport(world, "lifecycle", [file], { group: tenant.group });
+    assert.deepEqual(await systems(tenant), [{}, { ...alpineSystem, endOfLifeState: `END_OF_LIFE_STATE_${state}`, endOfLifeDate: eol }, debianSystem]);
+  }
+  assert.deepEqual(await systems(other), [{}, { ...alpineSystem, ...unknown }, debianSystem]);
 });
 
 test("an image that cannot be read, or only in part, is never shown as clean (attack 353)", async () => {

@@ -9,7 +9,6 @@ import { feedFiles } from "./feed-files.ts";
 import { feed } from "./feed.ts";
 import { findingDecision } from "./finding-decision.ts";
 import { finding } from "./finding.ts";
-import { imageContents } from "./image-contents.ts";
 import { imageReport } from "./image-report.ts";
 import { imageSbom } from "./image-sbom.ts";
 import { osv } from "./osv.ts";
@@ -26,7 +25,6 @@ export const advisoriesResources = [
   feed,
   findingDecision,
   finding,
-  imageContents,
   imageReport,
   imageSbom,
   osv,

@@ -63,12 +63,21 @@ export const postponeContents = async (rows: Write, { uid, tries }: DueContents,
   return held.length > 0;
 };
 
-/** Returns the image to the queue as if it had not been claimed. */
-export const releaseContents = async (rows: Write, { uid, tries }: DueContents, nowMs: number): Promise<void> => {
+/** Sets when images that are still claimed are due. */
+export const holdContents = async (rows: Write, images: readonly DueContents[], untilMs: number): Promise<void> => {
+  await rows.query(
+    `update image_contents as held set due_time = $3 from unnest($1::text[], $2::integer[]) as given(uid, tries)
+     where held.uid = given.uid and held.tries = given.tries and held.due_time is not null`,
+    [columnOf(images, ({ uid }) => uid), columnOf(images, ({ tries }) => String(tries)), new Date(untilMs).toISOString()],
+  );
+};
+
+/** Returns the image to the queue as if it had not been claimed, due at this time. */
+export const releaseContents = async (rows: Write, { uid, tries }: DueContents, dueMs: number): Promise<void> => {
   await rows.query("update image_contents set due_time = $3, tries = tries - 1 where uid = $1 and tries = $2 and due_time is not null", [
     uid,
     tries,
-    new Date(nowMs).toISOString(),
+    new Date(dueMs).toISOString(),
   ]);
 };
 

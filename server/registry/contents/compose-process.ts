@@ -5,7 +5,8 @@ import { fileURLToPath } from "node:url";
 import { limits } from "#base/limits.ts";
 import { composeLayers, type ImageContents, type ImageLayer } from "./compose.ts";
 
-export type ImageComposition = (layers: readonly ImageLayer[]) => Promise<ImageContents>;
+/** Throws the reason of `signal`. */
+export type ImageComposition = (layers: readonly ImageLayer[], signal?: AbortSignal) => Promise<ImageContents>;
 
 /** Grows with the time of composeLayers. */
 const workOf = (layers: readonly ImageLayer[]): number =>
@@ -27,10 +28,11 @@ export interface ComposerOptions {
   readonly longestMs?: number;
 }
 
-/** Returns a composer of images. An image that takes too long is FAILED. */
+/** Returns a composer of images. An image that takes too long is FAILED. It throws if its process is ended from outside. */
 export const openComposer =
   ({ workMax = limits.composedAtOnceMax, longestMs = limits.composeMs }: ComposerOptions = {}): ImageComposition =>
-  async (layers) => {
+  async (layers, signal) => {
+    signal?.throwIfAborted();
     if (workOf(layers) <= workMax) return composeLayers(layers);
     const child = fork(fileURLToPath(new URL("./compose-worker.ts", import.meta.url)), [], {
       execArgv: [`--max-old-space-size=${limits.composeHeapMb}`, "--disable-warning=ExperimentalWarning", "--permission", "--allow-fs-read=*"],
@@ -39,16 +41,22 @@ export const openComposer =
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     });
     const ended = Promise.withResolvers<ImageContents>();
+    const abort = (): void => ended.reject(signal?.reason);
+    signal?.addEventListener("abort", abort);
     const timer = setTimeout(() => ended.resolve(failed(`takes more than ${longestMs / 1000} s to compose`)), longestMs);
     child.once("message", (message) => ended.resolve(isImageContents(message) ? message : failed("cannot be composed")));
     child.once("error", (cause) => ended.reject(cause));
-    child.once("close", () => ended.resolve(failed("takes too much memory to compose")));
+    child.once("close", (_code, endedBy) => {
+      if (endedBy === "SIGKILL" || endedBy === "SIGTERM") ended.reject(new Error(`the process that composes an image was ended by ${endedBy}`));
+      ended.resolve(failed("takes too much memory to compose"));
+    });
     try {
       // A child that has ended already is reported by its events.
       child.send([...layers], () => {});
       return await ended.promise;
     } finally {
       clearTimeout(timer);
+      signal?.removeEventListener("abort", abort);
       child.kill("SIGKILL");
     }
   };

@@ -57,6 +57,11 @@ test("a failure to fetch a layer is thrown, and is not a property of the layer",
   await assert.rejects(openLayerReader()(broken()), /the storage is unreachable/);
 });
 
+test("a process that is ended from outside is no property of the layer", async () => {
+  const script = new URL("ended-worker.fixture.ts", import.meta.url);
+  await assert.rejects(openLayerReader({ script })(inPieces(layer)), /the process that reads a layer was ended by SIGKILL/);
+});
+
 test("an image without layers of files is UNSUPPORTED; a layer that is encrypted or missing makes it PARTIAL", async () => {
   const manifestOf = (...mediaTypes: readonly string[]): string =>
     JSON.stringify({ schemaVersion: 2, layers: mediaTypes.map((mediaType, index) => ({ mediaType, digest: `sha256:${index}` })) });

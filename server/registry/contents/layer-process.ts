@@ -1,5 +1,5 @@
 // Reads each layer in a process of its own: a layer is hostile, and no parser bounds its time and its native memory. The process has
-// no environment, no other descriptors, and may write to its temporary folder only. It ends with its layer.
+// no environment of the server, no other descriptors, and may write to its temporary folder only. It ends with its layer.
 
 import { fork } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -31,7 +31,7 @@ const yieldProcessor = (pid: number): void => {
   }
 };
 
-/** Returns a reader of layers. It throws the errors of `pieces`; what is wrong with the layer is in its contents. */
+/** Returns a reader of layers. It throws the errors of `pieces`, and if its process is ended; what is wrong with the layer is in its contents. */
 export const openLayerReader =
   ({
     script = new URL("./worker.ts", import.meta.url),
@@ -44,12 +44,15 @@ export const openLayerReader =
     const child = fork(fileURLToPath(script), [String(memoryBytesMax)], {
       execArgv: [
         `--max-old-space-size=${limits.layerHeapMb}`,
+        `--max-semi-space-size=${limits.layerYoungMb}`,
+        "--expose-gc",
         "--disable-warning=ExperimentalWarning",
         "--permission",
         "--allow-fs-read=*",
         `--allow-fs-write=${folder}`,
       ],
-      env: { TMPDIR: folder },
+      // One arena of glibc: threads that unpack return memory to others.
+      env: { TMPDIR: folder, MALLOC_ARENA_MAX: "1" },
       serialization: "advanced",
       stdio: ["pipe", "ignore", "ignore", "ipc"],
     });
@@ -64,8 +67,10 @@ export const openLayerReader =
     }, longestMs);
     child.once("message", (message) => ended.resolve(isContents(message) ? message : emptyContents("LAYER_UNREADABLE", "cannot be read")));
     child.once("error", (cause) => ended.reject(cause));
-    child.once("close", (code) => {
+    child.once("close", (code, endedBy) => {
       closed.resolve();
+      // Ended from outside, such as by the system when the machine has no memory left: no property of the layer.
+      if (endedBy === "SIGKILL" || endedBy === "SIGTERM") ended.reject(new Error(`the process that reads a layer was ended by ${endedBy}`));
       // Without a result: ended by a signal, since it has no memory left, or by an error that no reader expects.
       const isOutOfMemory = code === null;
       const detail = isOutOfMemory ? `takes more than ${Math.round(memoryBytesMax / 1024 / 1024)} MiB of memory to read` : "cannot be read";

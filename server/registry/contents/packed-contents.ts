@@ -6,7 +6,7 @@ import { limits } from "#base/limits.ts";
 import type { LayerContents } from "./read-layer.ts";
 
 /** Increase it when a reader finds more or other packages: layers are read again. */
-export const readerVersion = 2;
+export const readerVersion = 3;
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);

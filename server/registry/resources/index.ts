@@ -16,6 +16,7 @@ import { overlay } from "./overlay.ts";
 import { packageVersionMetadata } from "./package-version-metadata.ts";
 import { promotion } from "./promotion.ts";
 import { pulls } from "./pulls.ts";
+import { pushedImageContents } from "./pushed-image-contents.ts";
 import { repo } from "./repo.ts";
 import { retentionRule } from "./retention-rule.ts";
 import { storage } from "./storage.ts";
@@ -41,6 +42,7 @@ export const registryResources = [
   packageVersionMetadata,
   promotion,
   pulls,
+  pushedImageContents,
   repo,
   retentionRule,
   storage,

@@ -127,6 +127,13 @@ export const registry: readonly Mutant[] = [
   },
   { attack: 305, file: putManifest, find: "if (stored !== sizeBytes) throw", replace: "if (stored === undefined) throw" },
   {
+    attack: 347,
+    file: "server/application/image-indexing.ts",
+    find: "if (!(await look.catch(() => false))) continue;",
+    replace: "continue;",
+  },
+  { attack: 347, file: "server/application/image-indexing.ts", find: "reading.aside.abort(new SetAside());", replace: "" },
+  {
     attack: 349,
     file: `${contents}/layer-path.ts`,
     find: 'return segments.includes("..") ? undefined : segments.join("/");',
@@ -148,7 +155,7 @@ export const registry: readonly Mutant[] = [
     replace: "false",
   },
   { attack: 350, file: `${contents}/byte-source.ts`, find: "if (sizeBytes + bytes.length > bytesMax) return false;", replace: "" },
-  { attack: 351, file: `${contents}/worker.ts`, find: "if (process.memoryUsage.rss() > memoryBytesMax)", replace: "if (memoryBytesMax < 0)" },
+  { attack: 351, file: `${contents}/worker.ts`, find: "process.memoryUsage.rss() > bytes;", replace: "bytes < 0;" },
   {
     attack: 352,
     file: `${contents}/unpack-zstd.ts`,

@@ -5,7 +5,7 @@
 // @generated from file gantry/images/v1/image_contents.proto (package gantry.images.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { ContentsProblem, ContentsProblemJson, ImageContentsState, ImageContentsStateJson } from "../../vulnerabilities/v1/contents_pb.js";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
@@ -42,6 +42,21 @@ export declare type OperatingSystem = Message<"gantry.images.v1.OperatingSystem"
    * @generated from field: string name = 3;
    */
   name: string;
+
+  /**
+   * Whether its release has reached its end of life today (UTC), by the lifecycles imported for the repo's group or
+   * above it.
+   *
+   * @generated from field: gantry.images.v1.EndOfLifeState end_of_life_state = 4;
+   */
+  endOfLifeState: EndOfLifeState;
+
+  /**
+   * Day of its end of life, such as `2026-06-10`; empty if no day is known.
+   *
+   * @generated from field: string end_of_life_date = 5;
+   */
+  endOfLifeDate: string;
 };
 
 /**
@@ -70,6 +85,21 @@ export declare type OperatingSystemJson = {
    * @generated from field: string name = 3;
    */
   name?: string;
+
+  /**
+   * Whether its release has reached its end of life today (UTC), by the lifecycles imported for the repo's group or
+   * above it.
+   *
+   * @generated from field: gantry.images.v1.EndOfLifeState end_of_life_state = 4;
+   */
+  endOfLifeState?: EndOfLifeStateJson;
+
+  /**
+   * Day of its end of life, such as `2026-06-10`; empty if no day is known.
+   *
+   * @generated from field: string end_of_life_date = 5;
+   */
+  endOfLifeDate?: string;
 };
 
 /**
@@ -459,6 +489,53 @@ export declare type ListImageContentsResponseJson = {
  * Use `create(ListImageContentsResponseSchema)` to create a new message.
  */
 export declare const ListImageContentsResponseSchema: GenMessage<ListImageContentsResponse, {jsonType: ListImageContentsResponseJson}>;
+
+/**
+ * Whether a release has reached its end of life.
+ *
+ * @generated from enum gantry.images.v1.EndOfLifeState
+ */
+export enum EndOfLifeState {
+  /**
+   * Not given.
+   *
+   * @generated from enum value: END_OF_LIFE_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * No imported lifecycle names the release.
+   *
+   * @generated from enum value: END_OF_LIFE_STATE_UNKNOWN = 1;
+   */
+  UNKNOWN = 1,
+
+  /**
+   * An imported lifecycle names the release, and its end is later or not known.
+   *
+   * @generated from enum value: END_OF_LIFE_STATE_SUPPORTED = 2;
+   */
+  SUPPORTED = 2,
+
+  /**
+   * The release has reached its end of life.
+   *
+   * @generated from enum value: END_OF_LIFE_STATE_ENDED = 3;
+   */
+  ENDED = 3,
+}
+
+/**
+ * Whether a release has reached its end of life.
+ *
+ * @generated from enum gantry.images.v1.EndOfLifeState
+ */
+export declare type EndOfLifeStateJson = "END_OF_LIFE_STATE_UNSPECIFIED" | "END_OF_LIFE_STATE_UNKNOWN" | "END_OF_LIFE_STATE_SUPPORTED" | "END_OF_LIFE_STATE_ENDED";
+
+/**
+ * Describes the enum gantry.images.v1.EndOfLifeState.
+ */
+export declare const EndOfLifeStateSchema: GenEnum<EndOfLifeState, EndOfLifeStateJson>;
 
 /**
  * Contents of images. The server reads the layers of each image shortly after its push, without an SBOM.
