@@ -22,6 +22,12 @@ export const relativeTime = (time: string, nowMs: number): string => {
 
 export const exactTime = (time: string): string => (Number.isNaN(Date.parse(time)) ? time : exact.format(new Date(time)));
 
+/** The end of a day of the user's calendar: "2026-04-30". */
+export const endOfDay = (date: string): string => {
+  const end = new Date(`${date}T23:59:59`);
+  return Number.isNaN(end.getTime()) ? date : end.toISOString();
+};
+
 const sizeUnits = ["B", "kB", "MB", "GB", "TB"];
 
 /** "12.3 MB" */

@@ -26,6 +26,7 @@ const SessionsPage = onDemand(async () => (await import("./pages/sessions.tsx"))
 const ListPage = onDemand(async () => (await import("./pages/lists.tsx")).ListPage);
 const ChoicePage = onDemand(async () => (await import("./pages/choice.tsx")).ChoicePage);
 const Keys = onDemand(async () => (await import("./keys.tsx")).Keys);
+const DecisionsPage = onDemand(async () => (await import("./pages/decisions.tsx")).DecisionsPage);
 const WebhooksPage = onDemand(async () => (await import("./pages/webhooks.tsx")).WebhooksPage);
 const RepoPage = onDemand(async () => (await import("./pages/repo.tsx")).RepoPage);
 const ImagePage = onDemand(async () => (await import("./pages/image.tsx")).ImagePage);
@@ -116,6 +117,7 @@ const groupPages = {
   group: GroupPage,
   access: AccessPage,
   audit: AuditPage,
+  decisions: DecisionsPage,
   deleted: DeletedPage,
   findings: FindingsPage,
   invites: InvitesPage,

@@ -17,6 +17,7 @@ let folder: string;
 
 const organizationPath = "/console/first-organization";
 const findingsPath = `${organizationPath}/-/findings`;
+const decisionsPath = `${organizationPath}/-/decisions`;
 const [critical, low] = ["CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H", "CVSS:3.1/AV:L/AC:H/PR:H/UI:R/S:U/C:L/I:N/A:N"];
 /** A name that a tenant chooses. */
 const hostile = "<img src=x onerror=alert(1)>";
@@ -92,6 +93,76 @@ test("a filter is set by keyboard alone and is in the address, and an empty answ
   await page.close();
 });
 
+test("a finding is decided after its effect is shown, leaves the list, and is open again when the decision is withdrawn", async () => {
+  const { page, problems, requests } = await opened.openAs("owner", findingsPath);
+  const row = page.locator("tbody tr", { hasText: "CVE-2026-1002" });
+  await row.locator("button").focus();
+  await page.keyboard.press("Enter");
+  const dialog = page.locator("dialog");
+  await dialog.locator("select:focus").waitFor();
+  await dialog.locator("[role=status]", { hasText: "This concerns 1 finding in images" }).waitFor();
+  for (const { size, colorScheme } of views) {
+    await page.setViewportSize(size);
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await requireAccessible(page, `form, ${size.width} px, ${colorScheme}`);
+  }
+  await page.keyboard.press("a");
+  await dialog.locator("label", { hasText: "Accepted until" }).waitFor();
+  const submit = dialog.locator("button[type=submit]");
+  await submit.click();
+  await dialog.locator(".problem").first().waitFor();
+  assert.equal(await dialog.locator(".problem").count(), 1, "the reason is required");
+  await dialog.locator("textarea").fill("Nobody reaches this code.");
+  await submit.click();
+  await dialog.locator(".problem", { hasText: "required for ACCEPTED" }).waitFor();
+  await dialog.locator("select").first().selectOption({ label: "Not affected" });
+  await dialog.locator("summary", { hasText: "The same request" }).click();
+  const commands = await dialog.locator(".command code").allTextContents();
+  assert.match(
+    commands[1] ?? "",
+    /^gantry findings decisions create --parent [0-9a-f]{40} --vulnerability CVE-2026-1002 .*--state FINDING_DECISION_STATE_NOT_AFFECTED /,
+  );
+  await dialog.locator("textarea").press("Tab");
+  await submit.focus();
+  await page.keyboard.press("Enter");
+  await dialog.waitFor({ state: "detached" });
+  await world.server.sboms.turn();
+  await row.waitFor({ state: "detached" });
+  await visit(page, decisionsPath);
+  const decision = page.locator("tbody tr", { hasText: "CVE-2026-1002" });
+  await decision.waitFor();
+  assert.match((await decision.textContent()) ?? "", /npm\/cable.*Not affected.*Nobody reaches this code\..*The vulnerable code is not in the component/);
+  for (const { size, colorScheme } of views) {
+    await page.setViewportSize(size);
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await settled(page);
+    await requireAccessible(page, `decisions, ${size.width} px, ${colorScheme}`);
+  }
+  await decision.locator("button").click();
+  await dialog.locator("button.danger").click();
+  await dialog.waitFor({ state: "detached" });
+  await page.locator(".empty", { hasText: "No decisions" }).waitFor();
+  await world.server.sboms.turn();
+  await visit(page, findingsPath);
+  await row.waitFor();
+  requireOperations(requests);
+  assert.deepEqual(
+    problems.filter((problem) => !/status of 400/.test(problem)),
+    [],
+  );
+  await page.close();
+});
+
+test("a caller who may not decide gets no button, and the page of decisions names the permission", async () => {
+  const { page, problems } = await opened.openAs("viewer", findingsPath);
+  await page.locator("tbody tr").first().waitFor();
+  assert.equal(await page.locator("tbody button", { hasText: "Decide" }).count(), 0);
+  await visit(page, decisionsPath);
+  await page.locator("main", { hasText: "gantry.findings.decide" }).waitFor();
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
 test("the page passes axe and does not scroll sideways, for each size and theme, and shows nothing to a caller without permissions", async () => {
   const { page, problems } = await opened.openAs("owner", findingsPath);
   await page.locator("tbody tr").first().waitFor();
@@ -107,4 +178,21 @@ test("the page passes axe and does not scroll sideways, for each size and theme,
   const nobody = await opened.openAs("nobody", findingsPath);
   await nobody.page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
   await nobody.page.close();
+});
+
+test("findings by day are drawn once two days were counted", async () => {
+  assert.equal(await opened.openAs("viewer", findingsPath).then(({ page }) => page.locator(".trend").count()), 0);
+  world.clock.now += 86_400_000;
+  await world.server.sboms.turn();
+  const { page, problems, requests } = await opened.openAs("viewer", findingsPath);
+  await page.locator(".card", { hasText: "Findings by day" }).locator(".trend .bar.critical").waitFor();
+  assert.match((await page.locator(".card", { hasText: "Findings by day" }).locator(".count").textContent()) ?? "", /^0 on [-0-9]{10}, 2 on [-0-9]{10}$/);
+  for (const { size, colorScheme } of views) {
+    await page.setViewportSize(size);
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await requireAccessible(page, `${size.width} px, ${colorScheme}`);
+  }
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
 });

@@ -4,6 +4,7 @@ import { type FormEvent, type ReactNode, useState } from "react";
 import type { RoleBindingInput } from "../../../client/package.ts";
 import { isUid } from "../address.ts";
 import { Dialog } from "../dialog.tsx";
+import { endOfDay } from "../format.ts";
 import { announce, Icon, nameOr } from "../parts.tsx";
 import type { Place } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
@@ -13,12 +14,6 @@ import { Picker } from "./picker.tsx";
 import { createBinding } from "./requests.ts";
 import { roleChoices, useRoles } from "../roles.ts";
 import { usePreview, useSend } from "../send.ts";
-
-/** The end of a day of the user's calendar. */
-const endOfDay = (date: string): string => {
-  const end = new Date(`${date}T23:59:59`);
-  return Number.isNaN(end.getTime()) ? date : end.toISOString();
-};
 
 interface BindingFormProps {
   readonly path: readonly Place[];

@@ -2,8 +2,11 @@
 
 import { type FormEvent, type ReactNode, useId, useState } from "react";
 import type { Finding } from "../../../client/package.ts";
+import { mine } from "../access/requests.ts";
 import { navigate, positionIn, useAddress, withParameters } from "../address.ts";
 import { useAsk } from "../api.ts";
+import { DecideForm } from "../decisions/decide-form.tsx";
+import { decideCapability } from "../decisions/requests.ts";
 import {
   Coverage,
   findingColumns,
@@ -14,10 +17,12 @@ import {
   severityIn,
   type SeverityName,
   severityNames,
+  shownId,
 } from "../findings.tsx";
 import { ListSection } from "../list-section.tsx";
-import { type Column, Empty, Link, Section } from "../parts.tsx";
+import { type Column, Empty, Icon, Link, Section } from "../parts.tsx";
 import { texts } from "../texts.ts";
+import { historyOf, Trend } from "../trend.tsx";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const orders = { severity: "severity desc", epss: "epss desc", newest: "create_time desc", due: "exploit_due_date desc" } as const;
@@ -67,7 +72,28 @@ const requestOf = (group: string, { severity, order, vulnerability, packageName,
   orderBy: orders[order],
 });
 
-const columns: readonly Column<Finding>[] = Object.values(findingColumns);
+const columnsFor = (decide: ((finding: Finding) => void) | undefined): readonly Column<Finding>[] => [
+  ...Object.values(findingColumns),
+  ...(decide
+    ? [
+        {
+          title: texts.decide,
+          action: true,
+          cell: (finding: Finding) => (
+            <button
+              type="button"
+              className="button quiet-button"
+              aria-label={texts.decideOn(shownId(finding), finding.packageName)}
+              onClick={() => decide(finding)}
+            >
+              <span className="wide-only">{texts.decide}</span>
+              <Icon name="shield" />
+            </button>
+          ),
+        },
+      ]
+    : []),
+];
 
 const FilterForm = ({ filter }: { readonly filter: Filter }): ReactNode => {
   const url = useAddress();
@@ -165,19 +191,24 @@ export const FindingsPage = ({ names, path }: GroupPageProps): ReactNode => {
   const url = useAddress();
   const filter = filterIn(url);
   const result = useAsk(findingsOf(requestOf(path.at(-1)?.uid ?? "", filter), positionIn(url, "skip")));
+  const history = useAsk(historyOf(path.at(-1)?.uid ?? ""));
+  const mayDecide = useAsk(mine(path.at(-1)?.uid ?? "")).data?.data.capabilities.includes(decideCapability) ?? false;
+  const [decided, setDecided] = useState<Finding>();
+  const place = path.at(-1);
   const { coverage, summary } = result.data?.data ?? {};
   return (
-    <GroupFrame names={names} path={path} current="findings" sent={[result.data?.sent]}>
+    <GroupFrame names={names} path={path} current="findings" sent={[result.data?.sent, history.data?.sent]}>
       {coverage ? <Coverage coverage={coverage} /> : null}
       {summary && summary.severityCounts.length > 0 ? (
         <SeverityCounts counts={summary.severityCounts} addressFor={(severity) => addressOf(url, { ...filter, severity })} />
       ) : null}
+      {history.data ? <Trend days={history.data.data.days} /> : null}
       <FilterForm key={url.search} filter={filter} />
       <ListSection
         title={texts.findings}
         result={result}
         itemsOf={(data) => data.findings}
-        columns={columns}
+        columns={columnsFor(mayDecide ? setDecided : undefined)}
         count={texts.findingCount}
         parameter="skip"
         empty={
@@ -186,6 +217,7 @@ export const FindingsPage = ({ names, path }: GroupPageProps): ReactNode => {
           </Empty>
         }
       />
+      {decided && place ? <DecideForm finding={decided} place={place} onClose={() => setDecided(undefined)} /> : null}
     </GroupFrame>
   );
 };

@@ -1,0 +1,37 @@
+// Requests about decisions.
+
+import type { FindingDecision, FindingDecisionInput, ListFindingDecisionsResponse } from "../../../client/package.ts";
+import type { Question } from "../api.ts";
+import { pageSize } from "../questions.ts";
+
+export const decideCapability = "gantry.findings.decide";
+
+export const decisionsIn = (group: string, skip: number): Question<ListFindingDecisionsResponse> => {
+  const request = { uidp: { descendantsOf: group }, orderBy: "create_time desc", pageSize, ...(skip > 0 ? { skip } : {}) };
+  return { name: "findings.decisions.list", request, send: (gantry, signal) => gantry.findings.decisions.list(request, { signal }).page() };
+};
+
+export const createDecision = (parent: string, findingDecision: FindingDecisionInput): Question<FindingDecision> => ({
+  name: "findings.decisions.create",
+  request: { parent, findingDecision },
+  send: (gantry, signal) => gantry.findings.decisions.create({ parent, findingDecision }, { signal }),
+});
+
+/** Counts the findings that such a decision matches, and creates nothing. */
+export const effectOf = (
+  parent: string,
+  scope: Pick<FindingDecisionInput, "vulnerability" | "packageName" | "repoUid" | "digest">,
+): Question<FindingDecision> => {
+  const findingDecision: FindingDecisionInput = { ...scope, state: "FINDING_DECISION_STATE_FALSE_POSITIVE", reason: "-" };
+  return {
+    name: "findings.decisions.create (validateOnly)",
+    request: { parent, findingDecision },
+    send: (gantry, signal) => gantry.findings.decisions.create({ parent, findingDecision }, { signal, validateOnly: true }),
+  };
+};
+
+export const deleteDecision = (uid: string): Question<void> => ({
+  name: "findings.decisions.delete",
+  request: { uid },
+  send: (gantry, signal) => gantry.findings.decisions.delete({ uid }, { signal }),
+});
