@@ -537,6 +537,10 @@ export const texts = {
   uncovered: "Not covered",
   bySeverity: "Findings by severity",
 
+  groupBy: "Group by",
+  notGrouped: "Nothing",
+  groupings: { vulnerability: "Vulnerability", package: "Package", image: "Image" },
+  groupedBy: { vulnerability: "Findings by vulnerability", package: "Findings by package", image: "Findings by image" },
   byDay: "Findings by day",
   onDay: (number: number, day: string): string => `${day}: ${counted(number, "finding", "findings")}`,
   trendOf: (before: number, since: string, now: number, until: string): string => `${count.format(before)} on ${since}, ${count.format(now)} on ${until}`,

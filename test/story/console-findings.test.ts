@@ -93,6 +93,32 @@ test("a filter is set by keyboard alone and is in the address, and an empty answ
   await page.close();
 });
 
+test("findings are grouped by package, and a package leads to its findings", async () => {
+  const { page, problems, requests } = await opened.openAs("viewer", findingsPath);
+  const form = page.locator(".filters");
+  await form.locator("select").nth(2).selectOption({ label: "Package" });
+  await form.locator("button[type=submit]").click();
+  await page.waitForURL((url) => url.searchParams.get("by") === "package");
+  const rows = page.locator(".card", { hasText: "Findings by package" }).locator("tbody tr");
+  await rows.first().waitFor();
+  assert.deepEqual(
+    (await rows.allTextContents()).map((text) => text.replace(/(?:now|\d+ \w+ ago)$/, "")),
+    ["pkg:npm/lanternCritical1110", "pkg:npm/cableLow1100"],
+  );
+  assert.match((await page.locator(".notice").textContent()) ?? "", /no source covers/);
+  for (const { size, colorScheme } of views) {
+    await page.setViewportSize(size);
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await requireAccessible(page, `${size.width} px, ${colorScheme}`);
+  }
+  await rows.first().locator("a").click();
+  await page.locator(".card .count", { hasText: "1 finding" }).waitFor();
+  await page.locator("tbody tr", { hasText: "CVE-2026-1001" }).waitFor();
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
 test("a finding is decided after its effect is shown, leaves the list, and is open again when the decision is withdrawn", async () => {
   const { page, problems, requests } = await opened.openAs("owner", findingsPath);
   const row = page.locator("tbody tr", { hasText: "CVE-2026-1002" });

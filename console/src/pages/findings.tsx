@@ -7,6 +7,7 @@ import { navigate, positionIn, useAddress, withParameters } from "../address.ts"
 import { useAsk } from "../api.ts";
 import { DecideForm } from "../decisions/decide-form.tsx";
 import { decideCapability } from "../decisions/requests.ts";
+import { groupColumns, groupings, type GroupingName, groupingNames, type GroupRow, groupsOfFindings } from "../finding-groups.tsx";
 import {
   Coverage,
   findingColumns,
@@ -30,6 +31,7 @@ type OrderName = keyof typeof orders;
 const orderNames: readonly OrderName[] = ["severity", "epss", "newest", "due"];
 
 interface Filter {
+  readonly by: GroupingName | undefined;
   readonly severity: SeverityName | undefined;
   readonly order: OrderName;
   readonly vulnerability: string;
@@ -40,6 +42,7 @@ interface Filter {
 }
 
 const filterIn = (url: URL): Filter => ({
+  by: groupingNames.find((each) => each === url.searchParams.get("by")),
   severity: severityIn(url),
   order: orderNames.find((each) => each === url.searchParams.get("order")) ?? "severity",
   vulnerability: url.searchParams.get("vulnerability") ?? "",
@@ -49,8 +52,9 @@ const filterIn = (url: URL): Filter => ({
   inUse: url.searchParams.has("in-use"),
 });
 
-const addressOf = (url: URL, { severity, order, vulnerability, packageName, exploited, fixable, inUse }: Filter): string =>
+const addressOf = (url: URL, { by, severity, order, vulnerability, packageName, exploited, fixable, inUse }: Filter): string =>
   withParameters(url, {
+    by,
     severity,
     order: order === "severity" ? undefined : order,
     vulnerability: vulnerability || undefined,
@@ -137,6 +141,17 @@ const FilterForm = ({ filter }: { readonly filter: Filter }): ReactNode => {
           </select>
         </div>
         <div className="field">
+          <label htmlFor={`${id}-by`}>{texts.groupBy}</label>
+          <select id={`${id}-by`} value={wanted.by ?? ""} onChange={({ target }) => change({ by: groupingNames.find((each) => each === target.value) })}>
+            <option value="">{texts.notGrouped}</option>
+            {groupingNames.map((name) => (
+              <option key={name} value={name}>
+                {texts.groupings[name]}
+              </option>
+            ))}
+          </select>
+        </div>
+        <div className="field">
           <label htmlFor={`${id}-id`}>{texts.vulnerability}</label>
           <input
             id={`${id}-id`}
@@ -190,33 +205,52 @@ const FilterForm = ({ filter }: { readonly filter: Filter }): ReactNode => {
 export const FindingsPage = ({ names, path }: GroupPageProps): ReactNode => {
   const url = useAddress();
   const filter = filterIn(url);
-  const result = useAsk(findingsOf(requestOf(path.at(-1)?.uid ?? "", filter), positionIn(url, "skip")));
-  const history = useAsk(historyOf(path.at(-1)?.uid ?? ""));
-  const mayDecide = useAsk(mine(path.at(-1)?.uid ?? "")).data?.data.capabilities.includes(decideCapability) ?? false;
+  const uid = path.at(-1)?.uid ?? "";
+  const skip = positionIn(url, "skip");
+  const { by } = filter;
+  const { orderBy, ...selected } = requestOf(uid, filter);
+  const result = useAsk(by === undefined ? findingsOf({ ...selected, orderBy }, skip) : undefined);
+  const grouped = useAsk(by === undefined ? undefined : groupsOfFindings({ ...selected, groupBy: groupings[by] }, skip));
+  const history = useAsk(historyOf(uid));
+  const mayDecide = useAsk(mine(uid)).data?.data.capabilities.includes(decideCapability) ?? false;
   const [decided, setDecided] = useState<Finding>();
   const place = path.at(-1);
-  const { coverage, summary } = result.data?.data ?? {};
+  const { summary } = result.data?.data ?? {};
+  const coverage = (result.data ?? grouped.data)?.data.coverage;
+  const empty = (
+    <Empty icon="shield" title={texts.noFindingsTitle}>
+      <p>{texts.noFindingsText}</p>
+    </Empty>
+  );
   return (
-    <GroupFrame names={names} path={path} current="findings" sent={[result.data?.sent, history.data?.sent]}>
+    <GroupFrame names={names} path={path} current="findings" sent={[result.data?.sent, grouped.data?.sent, history.data?.sent]}>
       {coverage ? <Coverage coverage={coverage} /> : null}
       {summary && summary.severityCounts.length > 0 ? (
         <SeverityCounts counts={summary.severityCounts} addressFor={(severity) => addressOf(url, { ...filter, severity })} />
       ) : null}
       {history.data ? <Trend days={history.data.data.days} /> : null}
       <FilterForm key={url.search} filter={filter} />
-      <ListSection
-        title={texts.findings}
-        result={result}
-        itemsOf={(data) => data.findings}
-        columns={columnsFor(mayDecide ? setDecided : undefined)}
-        count={texts.findingCount}
-        parameter="skip"
-        empty={
-          <Empty icon="shield" title={texts.noFindingsTitle}>
-            <p>{texts.noFindingsText}</p>
-          </Empty>
-        }
-      />
+      {by === undefined ? (
+        <ListSection
+          title={texts.findings}
+          result={result}
+          itemsOf={(data) => data.findings}
+          columns={columnsFor(mayDecide ? setDecided : undefined)}
+          count={texts.findingCount}
+          parameter="skip"
+          empty={empty}
+        />
+      ) : (
+        <ListSection
+          title={texts.groupedBy[by]}
+          result={grouped}
+          itemsOf={(data) => data.groups.map((group): GroupRow => ({ ...group, uid: group.label }))}
+          columns={groupColumns(by, (packageName) => addressOf(url, { ...filter, by: undefined, packageName }))}
+          count={texts.groupCount}
+          parameter="skip"
+          empty={empty}
+        />
+      )}
       {decided && place ? <DecideForm finding={decided} place={place} onClose={() => setDecided(undefined)} /> : null}
     </GroupFrame>
   );

@@ -219,7 +219,14 @@ const vulnerabilityOf = ({ key, advisoryId, aliases }: FindingGroup): JsonObject
 
 const imageOf = ({ groupUid, repo, repoUid, digest, tags }: FindingGroup): JsonObject => {
   const [tag] = tags;
-  return { label: tag === undefined ? `${repo}@${digest}` : `${repo}:${tag}`, groupUid, repo, repoUid, digest, tags: [...tags] };
+  return {
+    label: tag === undefined ? `${repo}@${digest}` : `${repo}:${tag}`,
+    groupUid,
+    repo,
+    ...(repoUid === "" ? {} : { repoUid }),
+    ...(digest === "" ? {} : { digest }),
+    tags: [...tags],
+  };
 };
 
 const sharedOf: Readonly<Record<FindingGroupBy, (group: FindingGroup) => JsonObject>> = {
