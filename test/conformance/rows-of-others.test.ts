@@ -260,6 +260,8 @@ before(async () => {
     const request = { ...(await stage.request(method, { place: folder })), ...(method.input.byName.has("page_size") ? { pageSize: 200 } : {}) };
     built.set(method, method.input.byName.has("uidp") && isList(method) ? { ...request, uidp: { descendantsOf: victim } } : request);
   }
+  // The requests' resources have events too.
+  await world.server.delivery.enqueue();
   requests = built;
   // A user who redeems an invite is a member from then on.
   await decide(1);
