@@ -14,7 +14,8 @@ before(async () => {
 });
 after(() => opened?.close());
 
-const mainText = async (page: Page): Promise<string> => (await page.locator("main").textContent()) ?? "";
+/** Waits for the text in the page. */
+const shows = (page: Page, text: RegExp): Promise<void> => page.locator("main").filter({ hasText: text }).waitFor();
 
 const viewOf = (tag: keyof ImagesWorld["digests"], view: string): string => `${imagePath(opened.digests[tag])}?view=${view}`;
 
@@ -25,12 +26,12 @@ test("the page of an image shows its platforms side by side and its pull command
   await page.locator("dd", { hasText: "linux/amd64" }).waitFor();
   const sent = pageRequests(requests.slice(before));
   assert.ok(sent.length <= 4, sent.map(({ url }) => url.pathname).join("\n"));
-  const shown = await mainText(page);
-  assert.match(shown, /Debian GNU\/Linux 12 \(bookworm\)/);
-  assert.match(shown, new RegExp(`docker pull ${new URL(opened.world.url).host}/first-organization/payments/web@${opened.digests["1.0"]}`));
+  await shows(page, /Debian GNU\/Linux 12 \(bookworm\)/);
+  await shows(page, new RegExp(`docker pull ${new URL(opened.world.url).host}/first-organization/payments/web@${opened.digests["1.0"]}`));
   await page.locator("button", { hasText: "Show sizes" }).click();
   const rows = page.locator("tbody tr");
   await rows.nth(1).locator("td", { hasText: / B$/ }).waitFor();
+  await rows.nth(1).locator("td", { hasText: "Layers read" }).waitFor();
   assert.deepEqual(await rows.locator("th").allTextContents(), ["amd64", "arm64"]);
   assert.match((await rows.nth(1).textContent()) ?? "", /Layers read5\d+ B/);
   await rows.nth(1).locator("a").click();
@@ -56,7 +57,7 @@ test("an image that was not read, or only in part, says so in every view and is 
     }
   await visit(page, imagePath(opened.digests.chart));
   await page.locator(".reading").waitFor();
-  assert.match(await mainText(page), /PackagesUnknown/);
+  await shows(page, /PackagesUnknown/);
   await visit(page, viewOf("waiting", "findings"));
   await page.locator(".notice", { hasText: "The image is not judged yet" }).waitFor();
   await page.close();
@@ -87,7 +88,10 @@ test("layers have size and command once the user reads them from the registry, a
   await page.locator("button", { hasText: "Read layers" }).click();
   const rows = page.locator("tbody tr");
   await rows.nth(1).waitFor();
-  assert.match((await rows.nth(0).textContent()) ?? "", /^Layer 1\d+ BADD file:4f1b0c27 in \//);
+  await rows
+    .nth(0)
+    .filter({ hasText: /^Layer 1\d+ BADD file:4f1b0c27 in \// })
+    .waitFor();
   assert.ok(((await rows.nth(1).textContent()) ?? "").includes(`RUN npm ci --omit=dev ${hostile}`));
   assert.equal(await page.locator("main img, [onerror]").count(), 0);
   requireOperations(requests);
@@ -101,7 +105,7 @@ test("signatures and attestations are listed, whether they are referrers or tags
   const shown = await page.locator("tbody tr").allTextContents();
   assert.match(shown[0] ?? "", /^Attestationsha256-[0-9a-f]{64}\.att/);
   assert.match(shown[1] ?? "", /^Signatureapplication\/vnd\.dev\.sigstore\.bundle/);
-  assert.match(await mainText(page), /does not verify them/);
+  await shows(page, /does not verify them/);
   await page.locator(".tabs a", { hasText: "Tags" }).click();
   await page.locator("a[aria-label='History of 1.0']").click();
   await page.locator("section", { hasText: "History of 1.0" }).locator(".badge", { hasText: "This image" }).waitFor();

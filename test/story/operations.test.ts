@@ -246,7 +246,12 @@ test("each kind of failure has its own exit code and a sentence on standard erro
     [8, ["iam", "role-bindings", "create", "--parent", "acme"], /^gantry: --identity-uid and --role-uid are required\n/],
     [8, ["registry", "tags", "create", "--parent", "acme/once", "--digest", "x"], /--digest: digest must match .*\n {2}--name is required\n {2}Usage: /],
     [8, ["iam", "groups", "create", "--name", "NO!"], /the server rejected these values\n {2}--name: /],
-    [9, ["iam", "groups", "list", "--timeout", "1s"], /cannot be reached|has not answered/, { GANTRY_SERVER: `http://127.0.0.1:${closedPort}` }],
+    [
+      9,
+      ["iam", "groups", "list", "--timeout", "1s"],
+      /cannot be reached|has not answered|did not respond/,
+      { GANTRY_SERVER: `http://127.0.0.1:${closedPort}` },
+    ],
     [10, ["registry", "repos", "get-update-status", repo], /not implemented/],
     [64, ["iam", "groups", "list", "--in-rot"], /unknown option '--in-rot' \(did you mean --in-root\?\)/],
     [64, ["iam", "groups", "list", "-o", "tabel"], /--output must be one of .*did you mean table\?/],
