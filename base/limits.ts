@@ -574,11 +574,11 @@ export const limits = {
   changedVulnerabilities: 1_000,
   /** Interval of a check that waits for an image, and its longest wait. */
   findingsWaitMs: 1_000,
-  /** Between two counts of the findings of the day. */
+  findingsWaitMaxMs: 24 * 60 * 60 * 1000,
+  /** Findings by day: time between two counts, and days of a response by default and at most. */
   findingDayMs: 10 * 60 * 1000,
   findingDaysDefault: 90,
   findingDaysMax: 400,
-  findingsWaitMaxMs: 24 * 60 * 60 * 1000,
   /** Images named in an event of affected images; the rest is counted (requirement: 1,000 digests). */
   toldDigestsMax: 1000,
   /** Events of one authored advisory; each change reads all of them. */

@@ -27,7 +27,7 @@ export const findingsOf = (wanted: FindingsRequest, skip = 0): Question<ListFind
   return { name: "findings.list", request, send: (gantry, signal) => gantry.findings.list(request, { signal }).page() };
 };
 
-const toneOf = (severity: FindingSeverity): string => severity.replace("FINDING_SEVERITY_", "").toLowerCase();
+export const toneOf = (severity: FindingSeverity): string => severity.replace("FINDING_SEVERITY_", "").toLowerCase();
 
 export const Severity = ({ severity }: { readonly severity: FindingSeverity }): ReactNode => (
   <span className={`severity ${toneOf(severity)}`}>{texts.severities[severity]}</span>

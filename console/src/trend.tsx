@@ -3,6 +3,7 @@
 import type { ReactNode } from "react";
 import type { FindingDay, FindingHistory } from "../../client/package.ts";
 import type { Question } from "./api.ts";
+import { toneOf } from "./findings.tsx";
 import { Section } from "./parts.tsx";
 import { texts } from "./texts.ts";
 
@@ -13,8 +14,6 @@ export const historyOf = (group: string): Question<FindingHistory> => {
   const request = { uidp: { descendantsOf: group }, dayCount: shownDays };
   return { name: "findings.get-history", request, send: (gantry, signal) => gantry.findings.getHistory(request, { signal }) };
 };
-
-const toneOf = (severity: string): string => severity.replace("FINDING_SEVERITY_", "").toLowerCase();
 
 /** From the most severe at the bottom. */
 const Bar = ({ day: { day, findingCount, severityCounts }, x, scale }: { readonly day: FindingDay; readonly x: number; readonly scale: number }): ReactNode => {

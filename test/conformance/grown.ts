@@ -3,9 +3,9 @@
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { rootOf } from "#base/uid.ts";
 import { matchImages } from "#advisories/feeds";
-import { writeFindingDay } from "#advisories/store";
-import { type FeedRecord, insertSboms, openFeed } from "#advisories/store";
+import { type FeedRecord, insertSboms, openFeed, writeFindingDay } from "#advisories/store";
 import { insertManifest } from "#registry/store";
 import { registerPerson } from "../../server/application/person.ts";
 import { beginSession, newSessionId } from "../../server/iam/signin/session.ts";
@@ -119,7 +119,7 @@ const grownAffectedImage = async (world: World, place: string): Promise<JsonObje
 
 const grownFinding = async (world: World, place: string): Promise<JsonObject> => {
   const { packageName } = await grownAffectedImage(world, place);
-  await world.server.application.services.store.write((rows) => writeFindingDay(rows, world.clock.now));
+  await world.server.application.services.store.write((rows) => writeFindingDay(rows, rootOf(place), world.clock.now));
   return firstRow(await world.ok("gantry.findings.v1.FindingsService/ListFindings", { packages: [String(packageName)] }), "findings");
 };
 

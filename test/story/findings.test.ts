@@ -359,7 +359,7 @@ for (const protocol of protocols)
     assert.deepEqual(objectList(unseen, "days"), []);
   });
 
-test("an organization whose findings cannot be updated delays no other, and has the changes after the next match", async () => {
+test("an organization whose findings cannot be updated or counted delays no other, and has the changes after the next match", async () => {
   const database = await freshDatabase();
   const [sharedWorld, sharedOwners] = [world, owners];
   const logged: string[] = [];
@@ -385,6 +385,29 @@ test("an organization whose findings cannot be updated delays no other, and has 
     await asOwner(database.url, "alter table affected_images drop constraint broken");
     await world.server.sboms.turn();
     assert.deepEqual(await exploited(), [[true], [true]]);
+    const countedDays = async (): Promise<number[]> =>
+      Promise.all(
+        [first, second].map(async (group) => {
+          const history = await world.ok("gantry.findings.v1.FindingsService/GetFindingHistory", {}, { token: await tokenOf(group) });
+          return objectList(history, "days").length;
+        }),
+      );
+    const before = await countedDays();
+    await asOwner(database.url, `alter table finding_days add constraint broken check (owner not like '${first}%') not valid`);
+    world.clock.now += dayMs;
+    await world.server.sboms.turn();
+    assert.deepEqual(await countedDays(), [before[0], (before[1] ?? 0) + 1]);
+    assert.deepEqual(
+      logged.filter((line) => line.startsWith("findings.")),
+      [`findings.uncounted ${first}`],
+    );
+    await asOwner(database.url, "alter table finding_days drop constraint broken");
+    world.clock.now += limits.findingDayMs;
+    await world.server.sboms.turn();
+    assert.deepEqual(
+      await countedDays(),
+      before.map((count) => count + 1),
+    );
   } finally {
     await world.close();
     await database.drop();

@@ -1,5 +1,6 @@
 // Table finding_days: the number of findings by group, day and severity. A group has a row for each day on which it had matched images.
 
+import { timestamp } from "#base/time.ts";
 import { columns, expression, periodRetention, type Read, type Retention, type RowOf, text, textList, type Write } from "#db";
 import type { CoveragePlace } from "./image-coverage.ts";
 import { columnOf } from "./feed-rows.ts";
@@ -7,20 +8,20 @@ import { columnOf } from "./feed-rows.ts";
 const ranks = [0, 1, 2, 3, 4, 5];
 const counts = ranks.map((rank) => `count_${rank}`);
 
-const dayOf = (nowMs: number): string => new Date(nowMs).toISOString().slice(0, 10);
+const dayOf = (nowMs: number): string => timestamp(nowMs).slice(0, 10);
 
-/** Writes today's counts of all groups with matched images. */
-export const writeFindingDay = async (rows: Write, nowMs: number): Promise<void> => {
+/** Writes today's counts of an organization's groups with matched images. */
+export const writeFindingDay = async (rows: Write, root: string, nowMs: number): Promise<void> => {
   await rows.query(
     `insert into finding_days as held (owner, day, ${counts.join(", ")})
      select owner, $1::date, ${counts.map((each) => `coalesce(found.${each}, 0)`).join(", ")}
-     from (select distinct owner from image_coverage) as known
+     from (select distinct owner from image_coverage where owner >= $2 and owner < $2 || '0') as known
      left join (
        select left(uid, -17) as owner, ${ranks.map((rank) => `count(*) filter (where severity_rank = ${rank}) as count_${rank}`).join(", ")}
-       from affected_images where not closed group by 1) as found using (owner)
+       from affected_images where not closed and uid >= $2 and uid < $2 || '0' group by 1) as found using (owner)
      on conflict (owner, day) do update set ${counts.map((each) => `${each} = excluded.${each}`).join(", ")}
      where (${counts.map((each) => `held.${each}`).join(", ")}) is distinct from (${counts.map((each) => `excluded.${each}`).join(", ")})`,
-    [dayOf(nowMs)],
+    [dayOf(nowMs), root],
   );
 };
 

@@ -8,6 +8,7 @@ import {
   addExpiredToMatch,
   claimSbom,
   completeSbom,
+  findImageRoots,
   findUnmatchedRoots,
   isDecisionExpired,
   isSbomDue,
@@ -70,12 +71,15 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     }
   };
 
-  /** Counts the findings of the day, also after the clock was set back. */
+  /** Counts the findings of the day, also after the clock was set back. A failed organization does not stop the others. */
   const countDay = async (): Promise<void> => {
     const nowMs = clock();
-    if (stopped || Math.abs(nowMs - countedMs) < limits.findingDayMs) return;
-    await store.write((rows) => writeFindingDay(rows, nowMs));
+    if (Math.abs(nowMs - countedMs) < limits.findingDayMs) return;
     countedMs = nowMs;
+    for (const root of await findImageRoots(store.read)) {
+      if (stopped) return;
+      await store.write((rows) => writeFindingDay(rows, root, nowMs)).catch((cause: unknown) => log("findings.uncounted", { organization: root, cause }));
+    }
   };
 
   /** A failed document does not stop the others. */
