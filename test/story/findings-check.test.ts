@@ -180,6 +180,7 @@ test("the JSON and SARIF outputs have every finding, and a report reader finds t
 test("groups of findings are printed with what they have in common, the worst first", async () => {
   await push("acme/grouped", "1.0", ["alpha", "beta"]);
   await push("acme/grouped", "2.0", ["alpha"]);
+  await push("acme/grouped", "3.0", ["beta"]);
   await turn();
   const linesOf = async (by: string): Promise<string[]> => {
     const { out, err, status } = await run("findings", "group", "--group-by", by, "--packages", "pkg:npm/alpha,pkg:npm/beta", "--tags", "*.0");
@@ -190,6 +191,7 @@ test("groups of findings are printed with what they have in common, the worst fi
   assert.deepEqual(await linesOf("package"), ["high pkg:npm/alpha", "low pkg:npm/beta"]);
   assert.deepEqual(await linesOf("vulnerability"), ["high CVE-2026-5001", "low CVE-2026-5002"]);
   assert.ok((await linesOf("image")).includes("high grouped:2.0"));
+  assert.deepEqual(await linesOf("group"), [`high ${group}`]);
 });
 
 test("wrong arguments and unknown images fail with their own statuses", async () => {
