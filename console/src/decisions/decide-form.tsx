@@ -9,6 +9,7 @@ import { endOfDay } from "../format.ts";
 import { announce, Icon, Name } from "../parts.tsx";
 import type { Place } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
+import { SelectField } from "../select-field.tsx";
 import { usePreview, useSend } from "../send.ts";
 import { texts } from "../texts.ts";
 import { createDecision, effectOf } from "./requests.ts";
@@ -29,48 +30,6 @@ const justifications: readonly FindingDecisionJustification[] = [
 ];
 
 type ScopeName = "group" | "repo" | "image";
-
-interface ChoiceProps<Value extends string> {
-  readonly label: string;
-  readonly value: Value;
-  readonly choices: readonly (readonly [Value, string])[];
-  readonly about: string | undefined;
-  readonly problem: string | undefined;
-  readonly onChange: (value: Value) => void;
-  readonly isFirst?: boolean;
-}
-
-const Choice = <Value extends string>({ label, value, choices, about, problem, onChange, isFirst = false }: ChoiceProps<Value>): ReactNode => {
-  const id = useId();
-  const note = problem ?? about;
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <select
-        id={id}
-        value={value}
-        aria-describedby={note === undefined ? undefined : `${id}-about`}
-        aria-invalid={problem !== undefined}
-        {...(isFirst ? { "data-first": true } : {})}
-        onChange={({ target }) => {
-          const chosen = choices.find(([each]) => each === target.value);
-          if (chosen) onChange(chosen[0]);
-        }}
-      >
-        {choices.map(([each, title]) => (
-          <option key={each} value={each}>
-            {title}
-          </option>
-        ))}
-      </select>
-      {note === undefined ? null : (
-        <p id={`${id}-about`} className={problem === undefined ? "about" : "problem"}>
-          {note}
-        </p>
-      )}
-    </div>
-  );
-};
 
 /** The server applies a decision within seconds. */
 const readAgainSoon = (): void => void setTimeout(() => void queryClient.invalidateQueries(), 3000);
@@ -135,7 +94,7 @@ export const DecideForm = ({ finding, place, onClose }: DecideFormProps): ReactN
             {problems.message}
           </p>
         )}
-        <Choice
+        <SelectField
           label={texts.decision}
           value={state}
           choices={Object.values(states).map((each) => [each, texts.decisionStates[each]])}
@@ -145,11 +104,10 @@ export const DecideForm = ({ finding, place, onClose }: DecideFormProps): ReactN
           isFirst
         />
         {state === states["not-affected"] ? (
-          <Choice
+          <SelectField
             label={texts.justification}
             value={justification}
             choices={justifications.map((each) => [each, texts.justifications[each]])}
-            about={undefined}
             problem={problems.fields.justification}
             onChange={setJustification}
           />
@@ -184,7 +142,7 @@ export const DecideForm = ({ finding, place, onClose }: DecideFormProps): ReactN
             {problems.fields.expireTime ?? texts.decisionExpiresHint}
           </p>
         </div>
-        <Choice
+        <SelectField
           label={texts.appliesIn}
           value={scope}
           choices={[
@@ -196,8 +154,6 @@ export const DecideForm = ({ finding, place, onClose }: DecideFormProps): ReactN
                 ] as const)
               : []),
           ]}
-          about={undefined}
-          problem={undefined}
           onChange={setScope}
         />
         <p role="status" className="quiet">

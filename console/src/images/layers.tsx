@@ -3,9 +3,8 @@
 import { type ReactNode, useState } from "react";
 import { useAddress, withParameters } from "../address.ts";
 import { useAsk } from "../api.ts";
-import { sizeText } from "../format.ts";
+import { shortDigest, sizeText } from "../format.ts";
 import { type Column, Copy, Empty, Failure, Link, Name, Section, Skeleton, Table } from "../parts.tsx";
-import { shortDigest } from "../format.ts";
 import { texts } from "../texts.ts";
 import { type Layer, layersOf } from "./registry.ts";
 

@@ -22,6 +22,7 @@ import {
 } from "../findings.tsx";
 import { ListSection } from "../list-section.tsx";
 import { type Column, Empty, Icon, Link, Section } from "../parts.tsx";
+import { SelectField } from "../select-field.tsx";
 import { texts } from "../texts.ts";
 import { historyOf, Trend } from "../trend.tsx";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
@@ -111,46 +112,24 @@ const FilterForm = ({ filter }: { readonly filter: Filter }): ReactNode => {
   return (
     <Section title={texts.filter}>
       <form className="fields filters" onSubmit={submit}>
-        <div className="field">
-          <label htmlFor={`${id}-severity`}>{texts.minSeverity}</label>
-          <select
-            id={`${id}-severity`}
-            value={wanted.severity ?? ""}
-            onChange={({ target }) => change({ severity: severityNames.find((each) => each === target.value) })}
-          >
-            <option value="">{texts.anySeverity}</option>
-            {severityNames.map((name) => (
-              <option key={name} value={name}>
-                {texts.severities[severities[name]]}
-              </option>
-            ))}
-          </select>
-        </div>
-        <div className="field">
-          <label htmlFor={`${id}-order`}>{texts.order}</label>
-          <select
-            id={`${id}-order`}
-            value={wanted.order}
-            onChange={({ target }) => change({ order: orderNames.find((each) => each === target.value) ?? "severity" })}
-          >
-            {orderNames.map((name) => (
-              <option key={name} value={name}>
-                {texts.orders[name]}
-              </option>
-            ))}
-          </select>
-        </div>
-        <div className="field">
-          <label htmlFor={`${id}-by`}>{texts.groupBy}</label>
-          <select id={`${id}-by`} value={wanted.by ?? ""} onChange={({ target }) => change({ by: groupingNames.find((each) => each === target.value) })}>
-            <option value="">{texts.notGrouped}</option>
-            {groupingNames.map((name) => (
-              <option key={name} value={name}>
-                {texts.groupings[name]}
-              </option>
-            ))}
-          </select>
-        </div>
+        <SelectField
+          label={texts.minSeverity}
+          value={wanted.severity ?? ""}
+          choices={[["", texts.anySeverity], ...severityNames.map((name) => [name, texts.severities[severities[name]]] as const)]}
+          onChange={(severity) => change({ severity: severity === "" ? undefined : severity })}
+        />
+        <SelectField
+          label={texts.order}
+          value={wanted.order}
+          choices={orderNames.map((name) => [name, texts.orders[name]])}
+          onChange={(order) => change({ order })}
+        />
+        <SelectField
+          label={texts.groupBy}
+          value={wanted.by ?? ""}
+          choices={[["", texts.notGrouped], ...groupingNames.map((name) => [name, texts.groupings[name]] as const)]}
+          onChange={(by) => change({ by: by === "" ? undefined : by })}
+        />
         <div className="field">
           <label htmlFor={`${id}-id`}>{texts.vulnerability}</label>
           <input

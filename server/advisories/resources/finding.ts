@@ -58,12 +58,12 @@ const readNamedImages = async ({ request, rows, services, visiblePaths }: ReadCo
   return found.flat();
 };
 
-const read = new WeakMap<ReadContext, Promise<readonly NamedImage[]>>();
+const resolved = new WeakMap<ReadContext, Promise<readonly NamedImage[]>>();
 
 /** Reads once, because tags may move. Throws NOT_FOUND for an image that does not exist or that the caller does not see. */
 const namedImages = (context: ReadContext): Promise<readonly NamedImage[]> => {
-  const known = read.get(context) ?? readNamedImages(context);
-  read.set(context, known);
+  const known = resolved.get(context) ?? readNamedImages(context);
+  resolved.set(context, known);
   return known;
 };
 
