@@ -350,6 +350,22 @@ export const writeAffectedFacts = async (rows: Write, changed: readonly (Finding
   );
 };
 
+const dueTimesStep = columns({ lastUid: expression("coalesce(max(uid), '')", text), count: expression("count(*)", number) });
+
+/** Writes the due times of the open rows after `after` that have others by the present policies; returns the last row and the number of rows. */
+export const writeDueTimes = async (rows: Write, root: string, after: string, limit: number): Promise<RowOf<typeof dueTimesStep>> =>
+  (await dueTimesStep.findOne(
+    rows,
+    `with step as materialized (
+       select uid from affected_images where uid > greatest($1, $2::text) collate "C" and uid < $1 || '0' and end_time is null order by uid limit $3
+     ), changed as (
+       update affected_images as held set due_time = finding_due_time(held) from step
+       where held.uid = step.uid and held.due_time <> finding_due_time(held)
+     )
+     select ${dueTimesStep.list} from step`,
+    [root, after, limit],
+  )) ?? { lastUid: "", count: 0 };
+
 export const endAffectedImages = async (rows: Write, uids: readonly string[], nowMs: number): Promise<void> => {
   await rows.query(
     `update affected_images as held set state = 'AFFECTED_IMAGE_STATE_RESOLVED', suppression = null, decision = null, undecided_state = null,

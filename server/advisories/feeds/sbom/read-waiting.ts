@@ -8,11 +8,14 @@ import {
   addExpiredToMatch,
   claimSbom,
   completeSbom,
+  findDueDateRoots,
   findImageRoots,
   findUnmatchedRoots,
   isDecisionExpired,
   isSbomDue,
+  lockMatching,
   postponeSbom,
+  updateDueDates,
   type WaitingSbom,
   writeFindingDay,
 } from "#advisories/store";
@@ -71,6 +74,22 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     }
   };
 
+  /** Updates the due dates of findings after changes of policies. A failed organization is retried in the next turn. */
+  const setDueDates = async (): Promise<void> => {
+    for (const root of await findDueDateRoots(store.read)) {
+      for (let isMore = true; isMore && !stopped; )
+        isMore = await store
+          .write(async (rows) => {
+            await lockMatching(rows, root);
+            return updateDueDates(rows, root, limits.dueDateFindings);
+          })
+          .catch((cause: unknown) => {
+            log("findings.due_dates.failed", { organization: root, cause });
+            return false;
+          });
+    }
+  };
+
   /** Counts the findings of the day, also after the clock was set back. A failed organization does not stop the others. */
   const countDay = async (): Promise<void> => {
     const nowMs = clock();
@@ -99,6 +118,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     await updateFindings(services, () => (stopped ? Promise.reject(new Stopped()) : Promise.resolve())).catch((cause: unknown) => {
       if (!(cause instanceof Stopped)) throw cause;
     });
+    await setDueDates();
     await countDay();
   };
 
