@@ -591,6 +591,10 @@ export const limits = {
   /** Due date policies in one organization, which each matched finding reads, and findings that one step updates after a change. */
   dueDatePoliciesEach: 100,
   dueDateFindings: 2_000,
+  /** Digest events: findings that one event of a group counts as overdue, decisions named in an event, and the notice of an expiry. */
+  overdueFindings: 20_000,
+  namedDecisionsMax: 100,
+  decisionNoticeMs: 7 * 24 * 3600_000,
 
   /**
    * A readme (attack 35): lines, levels of lists and quotes, cells per row, brackets, backticks, parentheses (parsers disagree

@@ -26,10 +26,10 @@ export const findDueDateRoots = async (rows: Read): Promise<string[]> => {
 };
 
 /** Updates the next findings of an organization; returns whether more are to be updated. Another server's step is left to it. */
-export const updateDueDates = async (rows: Write, root: string, limit: number): Promise<boolean> => {
+export const updateDueDates = async (rows: Write, root: string, limit: number, nowMs: number): Promise<boolean> => {
   const found = await queued.findOne(rows, `select ${queued.list} from due_dates_to_update where root = $1 for update skip locked`, [root]);
   if (!found) return false;
-  const { lastUid, count } = await writeDueTimes(rows, root, found.lastUid, limit);
+  const { lastUid, count } = await writeDueTimes(rows, root, found.lastUid, limit, nowMs);
   const isMore = count >= limit;
   if (isMore) await rows.query("update due_dates_to_update set last_uid = $2 where root = $1", [root, lastUid]);
   else await rows.query("delete from due_dates_to_update where root = $1", [root]);

@@ -1,5 +1,5 @@
 -- compatible
--- Due dates of findings. The previous version writes them too, through the triggers.
+-- Due dates of findings, and their digest events. The previous version writes due dates too, through the triggers; it records no events.
 
 create table due_date_policies (
   uid text collate "C" primary key,
@@ -25,7 +25,13 @@ alter table affected_images
   -- When its fix became known; null without a fixed version, or for seen_time.
   add column fix_time timestamptz(3),
   -- The year 9999 without a due date, so that these findings sort last.
-  add column due_time timestamptz(3) not null default '9999-12-31T00:00:00Z';
+  add column due_time timestamptz(3) not null default '9999-12-31T00:00:00Z',
+  -- False: resolved while an image of the repo waited to be read. An event follows if the finding is still resolved then.
+  add column resolve_reported boolean not null default true,
+  add column overdue_reported boolean not null default false;
+create index affected_images_resolve_unreported on affected_images (left(uid, 40), uid) where not resolve_reported;
+create index affected_images_overdue_unreported on affected_images (due_time, uid)
+  where not closed and not overdue_reported and due_time < '9999-12-31T00:00:00Z';
 create index affected_images_by_due_time on affected_images (left(uid, 40), due_time, uid) include (closed, severity_rank);
 create index affected_images_due on affected_images (due_time, uid) include (severity_rank) where not closed and due_time < '9999-12-31T00:00:00Z';
 -- By repo, package and advisory.
@@ -69,11 +75,13 @@ begin
       and (end_time is null or end_time > new.create_time - interval '7 days')
     order by coalesce(seen_time, create_time) limit 1;
     new.seen_time := coalesce(earlier.seen_time, earlier.create_time, new.create_time);
+    new.overdue_reported := coalesce(earlier.overdue_reported, false);
     new.fix_time := case when new.fixed_version <> '' then
       case when earlier.fixed_version <> '' then coalesce(earlier.fix_time, new.seen_time) else new.create_time end end;
   else
     if old.end_time is not null and new.end_time is null and old.end_time <= new.start_time - interval '7 days' then
       new.seen_time := new.start_time;
+      new.overdue_reported := false;
       new.fix_time := case when new.fixed_version <> '' then new.start_time end;
     elsif (old.fixed_version = '') <> (new.fixed_version = '') then
       new.fix_time := case when new.fixed_version <> '' then new.update_time end;
@@ -100,3 +108,11 @@ begin
   return null;
 end $$;
 create trigger due_date_policies_changed after insert or update or delete on due_date_policies for each row execute function due_dates_changed();
+
+-- Whether the events of an expiry are recorded. Decisions that have expired before have none.
+alter table finding_decisions
+  add column expiring_reported boolean not null default false,
+  add column expired_reported boolean not null default false;
+create index finding_decisions_expiring on finding_decisions (expire_time) where expire_time is not null and not expiring_reported;
+create index finding_decisions_expired on finding_decisions (expire_time) where expire_time is not null and not expired_reported;
+update finding_decisions set expiring_reported = true, expired_reported = true where expire_time <= now();

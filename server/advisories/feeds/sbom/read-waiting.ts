@@ -20,6 +20,7 @@ import {
   writeFindingDay,
 } from "#advisories/store";
 import { openTurnLoop } from "#db";
+import { recordPassedTimes } from "../finding-events.ts";
 import { updateFindings } from "../finding-facts.ts";
 import { matchImages, matchImagesOf } from "../match-images.ts";
 import { openReportQueue } from "../reports/pushed-reports.ts";
@@ -81,7 +82,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
         isMore = await store
           .write(async (rows) => {
             await lockMatching(rows, root);
-            return updateDueDates(rows, root, limits.dueDateFindings);
+            return updateDueDates(rows, root, limits.dueDateFindings, clock());
           })
           .catch((cause: unknown) => {
             log("findings.due_dates.failed", { organization: root, cause });
@@ -119,6 +120,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
       if (!(cause instanceof Stopped)) throw cause;
     });
     await setDueDates();
+    await recordPassedTimes(services);
     await countDay();
   };
 
