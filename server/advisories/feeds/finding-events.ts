@@ -29,10 +29,7 @@ interface Kind {
 const kinds: ReadonlyMap<string, Kind> = new Map<string, Kind>([
   // The list has what appeared after a time.
   ["appeared", { message: "gantry.findings.v1.FindingsAppeared", query: (nowMs) => ({ appearedSince: timestamp(nowMs - 1) }) }],
-  [
-    "resolved",
-    { message: "gantry.findings.v1.FindingsResolved", query: () => ({ states: "AFFECTED_IMAGE_STATE_RESOLVED", orderBy: "update_time desc" }) },
-  ],
+  ["resolved", { message: "gantry.findings.v1.FindingsResolved", query: () => ({ states: "AFFECTED_IMAGE_STATE_RESOLVED", orderBy: "update_time desc" }) }],
   ["reopened", { message: "gantry.findings.v1.FindingsReopened", query: () => ({ orderBy: "update_time desc" }) }],
   ["overdue", { message: "gantry.findings.v1.FindingsOverdue", query: () => ({ overdue: "true", orderBy: "due_time" }) }],
 ]);

@@ -466,7 +466,14 @@ interface Telling {
 }
 
 /** Records the digests of groups, and one event for each advisory, visible to the organization only. */
-const tell = async (rows: Write, services: Services, root: string, { operation, requestId }: Telling, { groups, digests }: Newly, nowMs: number): Promise<void> => {
+const tell = async (
+  rows: Write,
+  services: Services,
+  root: string,
+  { operation, requestId }: Telling,
+  { groups, digests }: Newly,
+  nowMs: number,
+): Promise<void> => {
   const cause = backgroundCause(operation, requestId);
   digests.add(await countDeferredFindings(rows, root));
   await digests.record(rows, services, cause, nowMs);

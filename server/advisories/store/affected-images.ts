@@ -240,12 +240,7 @@ const writtenRow = columns({ uid: expression("held.uid", text), isNew: expressio
 export type WrittenRow = RowOf<typeof writtenRow>;
 
 /** Skips unchanged rows, and returns the others. `facts` are those of the drafts. */
-export const writeAffectedImages = (
-  rows: Write,
-  drafts: readonly AffectedImageDraft[],
-  facts: readonly FindingFacts[],
-  nowMs: number,
-): Promise<WrittenRow[]> =>
+export const writeAffectedImages = (rows: Write, drafts: readonly AffectedImageDraft[], facts: readonly FindingFacts[], nowMs: number): Promise<WrittenRow[]> =>
   writtenRow.find(
     rows,
     `insert into affected_images as held (uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version, fixed_version,
