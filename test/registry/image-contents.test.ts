@@ -464,7 +464,7 @@ test("a push that moves a tag reports no finding as resolved before the new imag
     });
   };
   /** The tag moves before the layers of its image are read. */
-  const push = async (...packages: readonly (readonly [string, string])[]): Promise<void> => {
+  const push = async (...packages: [name: string, version: string][]): Promise<void> => {
     await pushImage(registry, "latest", [alpine, apk(...packages)]);
     await world.server.sboms.turn();
   };

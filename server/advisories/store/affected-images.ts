@@ -438,7 +438,7 @@ export const countResolvedFindings = (rows: Write, uids: readonly string[]): Pro
     [uids],
   );
 
-/** Counts the findings whose count was left to later, of repos that have no image left that waits to be read. */
+/** Counts the deferred findings of repos without an image that waits to be read. */
 export const countDeferredFindings = (rows: Write, root: string): Promise<FindingCount[]> =>
   findingCount.find(
     rows,

@@ -1,5 +1,5 @@
 // Tables due_date_policies and due_dates_to_update. Triggers write the due dates of new and changed findings (0011_due_dates.sql). A
-// changed policy queues its organization, whose other findings are updated in pieces.
+// changed policy queues its organization; its other findings are updated in pieces.
 
 import { columns, expression, number, type Read, type RowOf, text, type Write } from "#db";
 import { writeDueTimes } from "./affected-images.ts";
@@ -19,7 +19,7 @@ export const countDueDatePolicies = async (rows: Read, root: string): Promise<nu
 
 const queued = columns({ root: text, lastUid: text });
 
-/** Returns the organizations whose due dates are to be updated. */
+/** Returns the organizations with due dates to update. */
 export const findDueDateRoots = async (rows: Read): Promise<string[]> => {
   const found = await queued.find(rows, `select ${queued.list} from due_dates_to_update order by root`);
   return found.map(({ root }) => root);

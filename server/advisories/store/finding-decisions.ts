@@ -115,7 +115,7 @@ export type EndingDecision = RowOf<typeof endingDecision>;
 
 const endingDecision = columns({ uid: text, vulnerability: text, state: text, expireTime: expression(timeText("expire_time"), text) });
 
-/** Returns an organization with a decision whose event of an expiry before this time is due. */
+/** Returns an organization with a decision that expires before this time and has no event of it. */
 export const findRootOfEndingDecision = async (rows: Read, expiry: DecisionExpiry, beforeMs: number): Promise<string | undefined> => {
   const found = await decided.findOne(
     rows,
@@ -125,7 +125,7 @@ export const findRootOfEndingDecision = async (rows: Read, expiry: DecisionExpir
   return found?.uid.slice(0, 40);
 };
 
-/** Marks the decisions of an organization whose event is due, and returns them. No decision that was made for less than the notice is expiring. */
+/** Marks and returns the decisions of an organization that expire before this time and have no event of it. No decision that was made for less than the notice is expiring. */
 export const takeEndingDecisions = async (rows: Write, root: string, expiry: DecisionExpiry, beforeMs: number, noticeMs: number): Promise<EndingDecision[]> => {
   const isAnnounced = expiry === "expiring" ? `expire_time - create_time > $3 * interval '1 ms'` : "$3::bigint is not null";
   const found = await endingDecision.find(
