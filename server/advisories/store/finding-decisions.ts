@@ -125,7 +125,10 @@ export const findRootOfEndingDecision = async (rows: Read, expiry: DecisionExpir
   return found?.uid.slice(0, 40);
 };
 
-/** Marks and returns the decisions of an organization that expire before this time and have no event of it. No decision that was made for less than the notice is expiring. */
+/**
+ * Marks and returns the decisions of an organization that expire before this time and have no event of it. A decision that was made for
+ * less than the notice has no event before its expiry.
+ */
 export const takeEndingDecisions = async (rows: Write, root: string, expiry: DecisionExpiry, beforeMs: number, noticeMs: number): Promise<EndingDecision[]> => {
   const isAnnounced = expiry === "expiring" ? `expire_time - create_time > $3 * interval '1 ms'` : "$3::bigint is not null";
   const found = await endingDecision.find(
