@@ -53,7 +53,7 @@ test("a list may be ordered by further fields, and by no fewer", () => {
   const read = (change: (pattern: string) => string): JsonObject => {
     const document = JSON.parse(readFileSync("contract/gen/openapi/decisions.json", "utf8")) as JsonObject;
     const parameters = at(document, "paths", "/gantry/v1/findingDecisions", "get").parameters as JsonObject[];
-    const schema = at(parameters.find(({ name }) => name === "orderBy") ?? {}, "schema");
+    const schema = at(parameters.find(({ name }) => name === "order_by") ?? {}, "schema");
     schema.pattern = change(String(schema.pattern));
     return document;
   };
