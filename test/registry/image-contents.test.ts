@@ -12,6 +12,7 @@ import { limits } from "#base/limits.ts";
 import { findRegistryBacklog } from "#db";
 import { openLayerReader, readerVersion } from "#registry/contents";
 import { indexImages } from "../../server/application/index-images.ts";
+import { openAttachedSboms } from "../../server/application/attached-sboms.ts";
 import { openImageIndexing } from "../../server/application/image-indexing.ts";
 import { digestOf } from "../distribution.ts";
 import { openOwners, type Owners } from "../owner.ts";
@@ -327,6 +328,7 @@ test("organizations take turns, and an image that fails again and again ends as 
   // The storage fails for one layer of the other organization.
   const indexing = openImageIndexing({
     services,
+    sboms: openAttachedSboms(world.server.application.kernel),
     byHand: true,
     read: async (pieces, signal) => {
       const bytes = Buffer.concat(await Array.fromAsync(pieces, (piece) => Uint8Array.from(piece)));
@@ -367,6 +369,7 @@ test("an image of many layers waits between them for the images of other organiz
   const order: string[] = [];
   const indexing = openImageIndexing({
     services: world.server.application.services,
+    sboms: openAttachedSboms(world.server.application.kernel),
     byHand: true,
     turnMs: -1,
     read: async (pieces, signal) => {
@@ -420,6 +423,7 @@ test("gantry admin registry index queues read images again with their layers onc
   const readLayer = openLayerReader();
   const indexing = openImageIndexing({
     services,
+    sboms: openAttachedSboms(world.server.application.kernel),
     byHand: true,
     read: (pieces, signal) => {
       reads.push(1);

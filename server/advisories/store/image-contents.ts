@@ -126,6 +126,10 @@ export const queueImages = (rows: Write, { repoUid, readBeforeMs }: ImagesToQueu
     { rows: count, wide: false },
   );
 
+const platformText = `coalesce((
+  select concat_ws('/', manifest.os, manifest.architecture, nullif(manifest.variant, '')) from manifests as manifest
+  where manifest.repo_uid = held.repo_uid and manifest.index_digest = held.digest and manifest.digest = held.digest limit 1), '')`;
+
 export interface ContentsResult {
   readonly state: "INDEXED" | "PARTIAL" | "UNSUPPORTED" | "FAILED";
   /** JSON: versions by package name. */
@@ -139,16 +143,27 @@ export interface ContentsResult {
   readonly readerVersion: number;
 }
 
-/** Stores the result unless another server has claimed the image since. */
-export const completeContents = async (rows: Write, { uid, tries }: DueContents, result: ContentsResult, nowMs: number): Promise<void> => {
-  await rows.query(
+/** The SBOM that the server attached to an image, by an SBOM rule. */
+export interface AttachedSbom {
+  readonly state: "NONE" | "ATTACHED" | "QUOTA_EXCEEDED" | "TOO_LARGE";
+  /** Of its manifest; "" if there is none. */
+  readonly digest: string;
+}
+
+/** Stores the result; returns false if another server has claimed the image since. */
+export const completeContents = async (
+  rows: Write,
+  { uid, tries }: DueContents,
+  result: ContentsResult,
+  sbom: AttachedSbom,
+  nowMs: number,
+): Promise<boolean> => {
+  const held = await rows.query(
     `update image_contents as held set state = $3, packages = $4::jsonb, package_count = $5, problems = $6::jsonb, problem_count = $7,
        operating_system = nullif($8, '')::jsonb, reader_version = $9, due_time = null, tries = 0,
-       platform = coalesce((
-         select concat_ws('/', manifest.os, manifest.architecture, nullif(manifest.variant, '')) from manifests as manifest
-         where manifest.repo_uid = held.repo_uid and manifest.index_digest = held.digest and manifest.digest = held.digest limit 1), ''),
+       platform = ${platformText}, sbom_state = $11, sbom_digest = $12,
        update_time = greatest($10::timestamptz, update_time + interval '1 ms')
-     where uid = $1 and tries = $2 and due_time is not null`,
+     where uid = $1 and tries = $2 and due_time is not null returning 1`,
     [
       uid,
       tries,
@@ -160,7 +175,65 @@ export const completeContents = async (rows: Write, { uid, tries }: DueContents,
       result.operatingSystem,
       result.readerVersion,
       new Date(nowMs).toISOString(),
+      `ATTACHED_SBOM_STATE_${sbom.state}`,
+      sbom.digest,
     ],
+  );
+  return held.length > 0;
+};
+
+/** What the SBOM of an image states besides its packages. */
+export type DescribedImage = RowOf<typeof describedImage>;
+
+const describedImage = columns({
+  platform: expression(platformText, text),
+  createTime: time("held.create_time"),
+  repoName: expression("repos.name", text),
+  /** Of the manifest of the SBOM that is attached; "" if none is. */
+  sbomDigest: expression("held.sbom_digest", text),
+});
+
+export const findDescribedImage = (rows: Read, { uid }: Pick<DueContents, "uid">): Promise<DescribedImage | undefined> =>
+  describedImage.findOne(rows, `select ${describedImage.list} from image_contents as held join repos on repos.uid = held.repo_uid where held.uid = $1`, [uid]);
+
+/** Returns the digest of the manifest of the SBOM that the server attached to an image. */
+export const findAttachedSbom = async (rows: Read, repoUid: string, digest: string): Promise<string | undefined> => {
+  const [row] = await rows.query("select nullif(sbom_digest, '') from image_contents where repo_uid = $1 and digest = $2", [repoUid, digest]);
+  return row?.[0] ?? undefined;
+};
+
+/**
+ * Queues up to `count` images without an SBOM below a repo or group, after the one with the uid `after`. An image that is being read is
+ * read again, since its reader may not know the rule. Returns the uid of the last one; undefined if no further one exists.
+ */
+export const queueImagesWithoutSbom = async (rows: Write, place: string, after: string, nowMs: number, count: number): Promise<string | undefined> => {
+  const queued = await rows.query(
+    `with chosen as (
+       select uid from image_contents where uid > $2 and uid > $1 || '/' and uid < $1 || '0'
+         and state not in ('IMAGE_CONTENTS_STATE_UNSUPPORTED', 'IMAGE_CONTENTS_STATE_FAILED') and sbom_state <> 'ATTACHED_SBOM_STATE_ATTACHED'
+       order by uid limit $4 for update
+     ), queued as (
+       update image_contents as held set due_time = least(held.due_time, $3::timestamptz), tries = 0 from chosen where held.uid = chosen.uid
+     ) select max(uid), count(*) from chosen`,
+    [place, after, new Date(nowMs).toISOString(), count],
+  );
+  const [last, found] = queued[0] ?? [];
+  return Number(found) < count ? undefined : (last ?? undefined);
+};
+
+const overQuota = "sbom_state = 'ATTACHED_SBOM_STATE_QUOTA_EXCEEDED' and due_time is null and update_time < $1";
+
+/** Returns true if images were last read before this time, and their SBOM did not fit in the quota. */
+export const isSbomOverQuota = async (rows: Read, readBeforeMs: number): Promise<boolean> => {
+  const [row] = await rows.query(`select exists (select from image_contents where ${overQuota})`, [new Date(readBeforeMs).toISOString()]);
+  return row?.[0] === "t";
+};
+
+export const requeueSbomsOverQuota = async (rows: Write, readBeforeMs: number, nowMs: number, count: number): Promise<void> => {
+  await rows.query(
+    `update image_contents set due_time = $2, tries = 0 where uid = any(array(
+       select uid from image_contents where ${overQuota} order by update_time limit $3 for update))`,
+    [new Date(readBeforeMs).toISOString(), new Date(nowMs).toISOString(), count],
   );
 };
 
