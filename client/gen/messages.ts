@@ -5790,6 +5790,8 @@ export interface ListImageContentsRequest {
   orderBy?: string | undefined;
   /** Results to leave out at the start of the page. */
   skip?: number | undefined;
+  /** Only images with an operating system whose release is in one of these states today (UTC). */
+  endOfLifeStates?: readonly EndOfLifeState[] | undefined;
 }
 
 /** One page of contents. */
@@ -7684,6 +7686,8 @@ export interface RequestedImage {
   pending: boolean;
   /** Packages in the image that no source covers, or that were not read. */
   unjudged: UnjudgedEcosystem[];
+  /** Its platforms with files; one for an image that is no index. */
+  platforms: RequestedPlatform[];
 }
 
 /** A library that submitted request groups ask for. */
@@ -7793,6 +7797,16 @@ export interface RequestedLibraryVersion {
    * not part of the public message.
    */
   updateTime?: string;
+}
+
+/** One platform of a requested image. */
+export interface RequestedPlatform {
+  /** Digest of its manifest. */
+  digest: string;
+  /** Its platform, such as `linux/amd64`; empty if its configuration names none, or until it is read. */
+  platform: string;
+  /** Its operating system, with the end of life of its release; absent if it has no os-release file. */
+  operatingSystem?: OperatingSystem;
 }
 
 /** The path to resolve. */

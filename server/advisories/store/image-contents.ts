@@ -1,6 +1,8 @@
 // Table image_contents: the packages in the layers of pushed images. Triggers of repo_manifests insert and delete its rows, so that a
 // push needs no statement for it; server/application/image-indexing.ts reads the images.
 
+import type { JsonObject } from "#base/json.ts";
+import { parentOf } from "#base/uid.ts";
 import { columns, expression, json, nullableObject, number, type Read, type RowOf, text, textList, time, wideCount, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
@@ -195,6 +197,68 @@ const describedImage = columns({
 
 export const findDescribedImage = (rows: Read, { uid }: Pick<DueContents, "uid">): Promise<DescribedImage | undefined> =>
   describedImage.findOne(rows, `select ${describedImage.list} from image_contents as held join repos on repos.uid = held.repo_uid where held.uid = $1`, [uid]);
+
+export interface StoredSystem {
+  /** Of the column `system`. */
+  readonly key: string;
+  /** Uid of the repo's group. */
+  readonly group: string;
+  readonly system: JsonObject;
+}
+
+/**
+ * Returns each operating system of images in groups and repos with these uids, or below, once for each group; "" means everywhere. Steps
+ * from one to the next, so that the number of images costs nothing. Groups of named repos are included.
+ */
+export const findSystems = async (rows: Read, places: readonly string[]): Promise<StoredSystem[]> => {
+  const ranges = places.flatMap((place): (readonly [string, string])[] =>
+    place === ""
+      ? [["", "~"]]
+      : [
+          [place, `${place}0`],
+          [`${parentOf(place)}\u001f`, `${parentOf(place)} `],
+        ],
+  );
+  const found = await rows.query(
+    `with recursive place as (select * from unnest($1::text[], $2::text[]) as place(low, high)), found(system, high) as (
+       select (select min(system) from image_contents where system is not null and system >= place.low and system < place.high), place.high from place
+       union all
+       select (select min(system) from image_contents where system is not null and system > found.system and system < found.high), found.high
+       from found where found.system is not null
+     ) select distinct system from found where system is not null`,
+    [ranges.map(([low]) => low), ranges.map(([, high]) => high)],
+    wideCount,
+  );
+  return found.map(([key]) => {
+    const [group = "", id = "", version = "", name = ""] = (key ?? "").split("\u001f");
+    return { key: key ?? "", group, system: { id, version, name } };
+  });
+};
+
+/** The operating system of one platform of an image. */
+export type PlatformSystem = RowOf<typeof platformSystem>;
+
+const platformSystem = columns({
+  repoUid: expression("given.repo_uid", text),
+  imageDigest: expression("given.digest", text),
+  digest: expression("contents.digest", text),
+  platform: expression("contents.platform", text),
+  operatingSystem: expression("contents.operating_system", nullableObject),
+});
+
+/** Returns the operating systems of these images and of their platforms. */
+export const findSystemsBehind = (rows: Read, images: readonly { readonly repoUid: string; readonly digest: string }[]): Promise<PlatformSystem[]> =>
+  platformSystem.find(
+    rows,
+    `select ${platformSystem.list} from (select distinct * from unnest($1::text[], $2::text[]) as each(repo_uid, digest)) as given
+     cross join lateral (
+       select contents.digest, contents.platform, contents.operating_system from image_contents as contents
+       where contents.repo_uid = given.repo_uid and contents.digest in (
+         select given.digest union select manifest.digest from manifests as manifest
+         where manifest.repo_uid = given.repo_uid and manifest.index_digest = given.digest)
+     ) as contents order by given.repo_uid, given.digest, contents.platform, contents.digest`,
+    [columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
+  );
 
 /** Returns the digest of the manifest of the SBOM that the server attached to an image. */
 export const findAttachedSbom = async (rows: Read, repoUid: string, digest: string): Promise<string | undefined> => {

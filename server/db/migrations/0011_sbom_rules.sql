@@ -32,6 +32,14 @@ alter table image_contents
   add column sbom_state text collate "C" not null default 'ATTACHED_SBOM_STATE_NONE',
   -- Of the manifest that the server attached; '' if none.
   add column sbom_digest text collate "C" not null default '';
+
+-- The group, ID, version and name of the operating system, by which releases are found that have reached their end of life.
+alter table image_contents add column system text collate "C" generated always as (
+  case when operating_system is not null then
+    left(repo_uid, -17) || chr(31) || coalesce(operating_system ->> 'id', '') || chr(31) || coalesce(operating_system ->> 'version', '')
+      || chr(31) || coalesce(operating_system ->> 'name', '') end) stored;
+create index image_contents_by_system on image_contents (system, uid) where system is not null;
+
 create index image_contents_by_sbom on image_contents (repo_uid, sbom_digest) where sbom_digest <> '';
 create index image_contents_without_sbom on image_contents (update_time)
   where sbom_state = 'ATTACHED_SBOM_STATE_QUOTA_EXCEEDED' and due_time is null;

@@ -378,6 +378,13 @@ export declare type ListImageContentsRequest = Message<"gantry.images.v1.ListIma
    * @generated from field: int32 skip = 7;
    */
   skip: number;
+
+  /**
+   * Only images with an operating system whose release is in one of these states today (UTC).
+   *
+   * @generated from field: repeated gantry.images.v1.EndOfLifeState end_of_life_states = 8;
+   */
+  endOfLifeStates: EndOfLifeState[];
 };
 
 /**
@@ -434,6 +441,13 @@ export declare type ListImageContentsRequestJson = {
    * @generated from field: int32 skip = 7;
    */
   skip?: number;
+
+  /**
+   * Only images with an operating system whose release is in one of these states today (UTC).
+   *
+   * @generated from field: repeated gantry.images.v1.EndOfLifeState end_of_life_states = 8;
+   */
+  endOfLifeStates?: EndOfLifeStateJson[];
 };
 
 /**
