@@ -113,7 +113,7 @@ const usedBytes = ({ group }: Tenant): Promise<number> =>
 const repoUid = async ({ group }: Tenant): Promise<string> =>
   (await world.server.application.services.store.read.query("select uid from repos where left(uid, 40) = $1", [group]))[0]?.[0] ?? "";
 
-test("an image has an SPDX document as its only referrer once it is read, and images without a rule have none", async () => {
+test("an image has an SPDX document as its only referrer once it is read, and images without a rule have no referrer", async () => {
   const [tenant, other] = [await openTenant(), await openTenant()];
   await createRule(tenant, tenant.group);
   const [registry, without] = [tenant.repo("app"), other.repo("app")];
@@ -173,7 +173,7 @@ test("stored images get their SBOM when a rule is created, also for one repo, an
   assert.deepEqual([await referrersOf(registry, image), (await contentsOf(tenant, image)).sbomState], [[], "ATTACHED_SBOM_STATE_NONE"]);
 });
 
-test("each platform of an index has its SBOM, and a promoted image has one of its own repo only", async () => {
+test("each platform of an index has its SBOM, and a promoted image has the SBOM of its new repo only", async () => {
   const tenant = await openTenant();
   await createRule(tenant, tenant.group);
   const registry = tenant.repo("source");

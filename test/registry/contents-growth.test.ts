@@ -96,7 +96,7 @@ const size = async (table: string): Promise<string> => {
   return `${table}: ${row?.[0]}, of which indexes ${row?.[1]}`;
 };
 
-test(`among ${repos * tagsEach} images with ${packagesEach} packages each, exactly the affected ones have a finding`, {
+test(`among ${repos * tagsEach} images with ${packagesEach} packages each, only affected images have a finding`, {
   timeout: shortOrLong(120_000, 3_600_000),
 }, async (t) => {
   const measure = async <T>(what: string, work: () => Promise<T>): Promise<T> => {

@@ -80,12 +80,9 @@ test(`each image is read once, and right, although ${kills} servers are killed w
     assert.equal(await one("select count(*) from layer_contents"), count + 1);
     assert.equal(await one("select count(*) from image_contents where sbom_state = 'ATTACHED_SBOM_STATE_ATTACHED'"), count);
     assert.equal(await one("select count(*) from repo_manifests where subject <> ''"), count);
-    assert.equal(
-      await one(
-        "select count(distinct body ->> 'digest') from (select data::jsonb -> 'body' as body from outbox) as event where body ->> 'digest' in (select sbom_digest from image_contents)",
-      ),
-      count,
-    );
+    const pushed = `select count(*) from (select data::jsonb -> 'body' ->> 'digest' as digest from outbox) as event
+      where digest in (select sbom_digest from image_contents)`;
+    assert.equal(await one(pushed), count);
     assert.equal(await one("select count(*) from affected_images where package_name = 'pkg:npm/killed' and end_time is null"), count);
     assert.equal(await one("select count(distinct installed_version) from affected_images where package_name = 'pkg:npm/killed'"), count);
     assert.equal((await world.events()).filter(({ type }) => type === "dev.gantry.images.affected.v1").length, 1);
