@@ -138,7 +138,7 @@ test("an image has an SPDX document as its only referrer once it is read, and im
     pushes.map(({ actor, body }) => [actor?.includes(operatorUid), body.type]),
     [[true, "manifest"]],
   );
-  // Nobody pushed an SBOM: only the layers name the packages.
+  // The document is not a pushed SBOM: only the layers name the packages.
   const { packages } = await tenant.ok("gantry.images.v1.ImagePackagesService/FindImagePackages", { repoUid: await repoUid(tenant), reference: "1" });
   assert.deepEqual(
     [...new Set(objectList({ packages: packages ?? [] }, "packages").flatMap((each) => texts(each, "origins")))],

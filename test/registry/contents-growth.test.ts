@@ -24,10 +24,13 @@ let world: World;
 let folder: string;
 let owners: Owners;
 let group = "";
+const unmatched: unknown[] = [];
 
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), "gantry-growth-"));
-  world = await openWorld({ GANTRY_BLOBS: join(folder, "blobs") });
+  world = await openWorld({ GANTRY_BLOBS: join(folder, "blobs") }, (event, facts) => {
+    if (event === "images.unmatched") unmatched.push(facts?.cause);
+  });
   owners = openOwners(world);
   group = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "growth" } }), "uid");
 });
@@ -118,6 +121,7 @@ test(`among ${repos * tagsEach} images with ${packagesEach} packages each, only 
     const found = await measure("its list of findings", () => findingsOf({ images: [`growth/pushed:${tag}`] }));
     assert.equal(found.count, 1);
   }
+  assert.deepEqual(unmatched, []);
   const affected = (repos * tagsEach) / rareness + 3;
   await measure("a new advisory, which affects one image in a hundred, imported and matched", () => importAdvisory("DEBIAN-RARE", "rare", "2.0"));
   assert.equal((await findingsOf({ advisoryIds: ["DEBIAN-RARE"] })).count, affected);

@@ -132,13 +132,18 @@ interface HeldInRepos {
 }
 
 /** Returns the packages with one of these names, and the repos that have any of them. */
-const findHeldWith = async (rows: Write, root: string, repos: readonly SizedRepo[], names: ReadonlySet<string>): Promise<HeldInRepos> => {
-  const all = await packagesWithNames(rows, await findPackageLabels(rows, root));
+const findHeldWith = async (rows: Write, repos: readonly SizedRepo[], names: ReadonlySet<string>): Promise<HeldInRepos> => {
+  const labels = new Set<string>();
+  for (const chunk of chunksOf(repos)) for (const label of await findPackageLabels(rows, chunk)) labels.add(label);
+  const all = await packagesWithNames(rows, labels);
   const named = new Map([...all].filter(([, each]) => each.names.some((name) => names.has(name))));
   if (named.size === 0) return { held: named, repos: [] };
-  const found = await findVersionsOf(rows, repos, [...named.keys()]);
-  addVersions(named, found);
-  const having = new Set(found.map(repoKey));
+  const having = new Set<string>();
+  for (const chunk of chunksOf(repos)) {
+    const found = await findVersionsOf(rows, chunk, [...named.keys()]);
+    addVersions(named, found);
+    for (const each of found) having.add(repoKey(each));
+  }
   return { held: new Map([...named].filter(([, { versions }]) => versions.size > 0)), repos: repos.filter((each) => having.has(repoKey(each))) };
 };
 
@@ -453,7 +458,7 @@ const matchOrganization = async (rows: Write, root: string, { isWhole, names, re
   }
   if (names.size === 0) return newly;
   const others = (await findImageRepos(rows, root)).filter((each) => !repos.has(repoKey(each)));
-  const { held, repos: having } = await findHeldWith(rows, root, others, names);
+  const { held, repos: having } = await findHeldWith(rows, others, names);
   if (held.size === 0) return newly;
   const before = await findAffectedByPackages(rows, root, [...held.keys()]);
   for (const [uid, of] of before) if (repos.has(repoKey(of))) before.delete(uid);

@@ -52,17 +52,16 @@ export const findInstalledVersions = (rows: Read, repos: readonly ImageRepo[]): 
     repoColumns(repos),
   );
 
-const packageLabel = columns<{ readonly name: string }>({ name: text });
+const packageLabel = columns({ name: expression("package.name", text) });
 
-/** Returns the names of all packages in an organization's images, each once, also of images without a tag. */
-export const findPackageLabels = async (rows: Read, root: string): Promise<string[]> => {
+/** Returns the names of all packages in the images, each once. */
+export const findPackageLabels = async (rows: Read, repos: readonly ImageRepo[]): Promise<string[]> => {
   const found = await packageLabel.find(
     rows,
-    `select distinct ${packageLabel.list} from (
-       select jsonb_object_keys(packages) as name from image_contents where left(uid, 40) = $1 and state in ${knownContentsText}
-       union all select jsonb_object_keys(packages) from image_sboms where left(uid, 40) = $1
-       union all select jsonb_object_keys(packages) from image_packages where owner >= $1 and owner < $1 || '0' and delete_time is null) as package`,
-    [root],
+    `select distinct ${packageLabel.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
+     cross join lateral ${imagesText("image.owner = given.owner and image.repo = given.repo")} as image
+     cross join lateral jsonb_object_keys(image.packages) as package(name)`,
+    repoColumns(repos),
   );
   return found.map(({ name }) => name);
 };
