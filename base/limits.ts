@@ -477,6 +477,9 @@ export const limits = {
   contentsRetryMaxMs: 60 * 60 * 1000,
   contentsTriesMax: 10,
   contentsRequeuedMax: 1_000,
+  /** Rules of one repo or group that attach SBOMs. After an exceeded quota, the server tries again after this time. */
+  sbomRulesEach: 50,
+  attachedSbomRetryMs: 24 * 60 * 60 * 1000,
   /**
    * Packages of an image in a response: images composed together, for all and for one organization, waiting requests, and times. An
    * exported SBOM with 20,000 packages has 16 MB.

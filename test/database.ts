@@ -175,7 +175,7 @@ export const emptyDatabase = async (): Promise<TestDatabase> => {
 
 type OwnerQuery = (statement: string, values?: readonly (string | number | null)[]) => Promise<(string | null)[][]>;
 
-const withOwner = async <T>(url: string, work: (query: OwnerQuery) => Promise<T>): Promise<T> => {
+export const withOwner = async <T>(url: string, work: (query: OwnerQuery) => Promise<T>): Promise<T> => {
   const client = new pg.Client({ connectionString: ownerUrlOf(url), types: { getTypeParser: () => (text: string) => text } });
   client.on("error", () => {});
   await client.connect();

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "commander";
 import { version } from "#application";
 import { Fault } from "#base/fault.ts";
-import { type JsonObject, objectList, part, text } from "#base/json.ts";
+import { isObject, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { Client } from "#contract-client";
@@ -45,27 +45,34 @@ const conditionOf = (word: string): Condition | undefined => {
 interface Policy {
   fails(finding: JsonObject): boolean;
   readonly failsOnUnknown: boolean;
+  readonly failsOnEndOfLife: boolean;
 }
 
-/** Parses "high+fixable,exploited,unknown": one of the conditions suffices; those joined by "+" apply together. */
+/** Conditions on the image, not on a finding. */
+const imageConditions = new Set(["unknown", "eol"]);
+
+/** Parses "high+fixable,exploited,eol,unknown": one of the conditions suffices; those joined by "+" apply together. */
 const readPolicy = (given: string): Policy => {
   const conditions: Condition[][] = [];
-  let failsOnUnknown = false;
-  for (const entry of given.split(",").map((each) => each.trim().toLowerCase())) {
-    if (entry === "unknown") {
-      failsOnUnknown = true;
-      continue;
-    }
+  const entries = given.split(",").map((each) => each.trim().toLowerCase());
+  for (const entry of entries) {
+    if (imageConditions.has(entry)) continue;
     conditions.push(
       entry.split("+").map((word) => {
         const condition = conditionOf(word);
         if (condition === undefined)
-          throw wrongUsage(`--fail-on must be a list of ${[...severities].reverse().join(", ")}, exploited, fixable and unknown, not ${JSON.stringify(word)}`);
+          throw wrongUsage(
+            `--fail-on must be a list of ${[...severities].reverse().join(", ")}, exploited, fixable, eol and unknown, not ${JSON.stringify(word)}`,
+          );
         return condition;
       }),
     );
   }
-  return { failsOnUnknown, fails: (finding) => conditions.some((all) => all.every((condition) => condition(finding))) };
+  return {
+    fails: (finding) => conditions.some((all) => all.every((condition) => condition(finding))),
+    failsOnUnknown: entries.includes("unknown"),
+    failsOnEndOfLife: entries.includes("eol"),
+  };
 };
 
 const list = methodByName("gantry.findings.v1.FindingsService/ListFindings");
@@ -118,7 +125,51 @@ const unknownOf = (reply: JsonObject): string[] =>
     }),
   );
 
-const tableOf = (findings: readonly JsonObject[], policy: Policy): string =>
+interface NamedSystem {
+  readonly platforms: readonly string[];
+  readonly name: string;
+  /** "supported", "ended" or "unknown". */
+  readonly state: string;
+  /** "" if no day is known. */
+  readonly endDate: string;
+}
+
+/** Returns the operating systems of the image's platforms, each once. */
+const systemsOf = (reply: JsonObject): NamedSystem[] => {
+  const systems = objectList(part(reply, "summary"), "images").flatMap((image) =>
+    objectList(image, "platforms").flatMap((platform): NamedSystem[] => {
+      const { operatingSystem } = platform;
+      if (!isObject(operatingSystem)) return [];
+      const version = text(operatingSystem, "version");
+      const state = text(operatingSystem, "endOfLifeState").replace(/^END_OF_LIFE_STATE_/, "");
+      return [
+        {
+          platforms: [text(platform, "platform")].filter((name) => name !== ""),
+          name: text(operatingSystem, "name") || [text(operatingSystem, "id"), version].filter((word) => word !== "").join(" "),
+          state: state.toLowerCase(),
+          endDate: text(operatingSystem, "endOfLifeDate"),
+        },
+      ];
+    }),
+  );
+  return [...Map.groupBy(systems, ({ name, state, endDate }) => JSON.stringify([name, state, endDate])).values()].flatMap((same) => {
+    const [first] = same;
+    return first ? [{ ...first, platforms: [...new Set(same.flatMap(({ platforms }) => platforms))].sort() }] : [];
+  });
+};
+
+const endTextOf = ({ state, endDate }: NamedSystem): string => {
+  if (state === "ended") return `ended${endDate === "" ? "" : ` on ${endDate}`}`;
+  if (state === "supported") return endDate === "" ? "supported" : `supported until ${endDate}`;
+  return "unknown: no imported lifecycle names the release";
+};
+
+const systemText = (system: NamedSystem): string => {
+  const platforms = system.platforms.length === 0 ? "" : ` (${system.platforms.join(", ")})`;
+  return `end of life: ${system.name}${platforms}: ${endTextOf(system)}`;
+};
+
+const tableOf = (findings: readonly JsonObject[], policy: Pick<Policy, "fails">): string =>
   formatTable([
     ["FAILS", "SEVERITY", "VULNERABILITY", "PACKAGE", "INSTALLED", "FIXED", "EPSS", "EXPLOITED"],
     ...findings.map((finding) =>
@@ -142,7 +193,8 @@ export const checkCommand = (terminal: Terminal): Command =>
       usage: "IMAGE [--fail-on LIST] [--output FORMAT] [--timeout DURATION] [--server URL] [--context NAME]",
       description: `Check the findings in an image, and fail if --fail-on applies. Waits until Gantry has read the image.
 IMAGE is REPO:TAG or REPO@DIGEST. A repo is a uid, or a path of names from the organization on. Below the organization of
-the context, you can omit its name. Suppressed findings do not count. What is unknown is always printed.`,
+the context, you can omit its name. Suppressed findings do not count. What is unknown and the end of life of the operating
+system are always printed.`,
       notes: `${exitStatusText}
 
 Examples:
@@ -157,8 +209,9 @@ Examples:
     .option(
       "--fail-on <LIST>",
       `Conditions of exit status 11, separated by commas: a severity (critical, high, medium, low,
-negligible), which includes higher ones; exploited; fixable; unknown: something is not judged, or
-a severity is unknown. With +, conditions apply together: high+fixable`,
+negligible), which includes higher ones; exploited; fixable; eol: the operating system has reached
+its end of life; unknown: something is not judged, or a severity is unknown. With +, conditions
+apply together: high+fixable`,
     )
     .option("-o, --output <FORMAT>", "table, json or sarif (default: table)")
     .option("--timeout <DURATION>", "How long to wait for the image to be read (default: 10m)", "10m")
@@ -180,13 +233,25 @@ a severity is unknown. With +, conditions apply together: high+fixable`,
       const unrated = findings.filter((finding) => severityOf(finding) === "unknown").length;
       const failing = findings.filter((finding) => policy?.fails(finding) ?? false);
       const isUnknown = unknown.length > 0 || unrated > 0;
-      const fails = failing.length > 0 || (isUnknown && (policy?.failsOnUnknown ?? false));
-      if (output === "sarif") terminal.out.write(`${printableJson(JSON.stringify(sarifOf(version, image, findings, unknown), undefined, 2))}\n`);
+      const systems = systemsOf(reply);
+      const hasEnded = systems.some(({ state }) => state === "ended");
+      const fails = failing.length > 0 || (isUnknown && (policy?.failsOnUnknown ?? false)) || (hasEnded && (policy?.failsOnEndOfLife ?? false));
+      const notices = [...unknown, ...systems.filter(({ state }) => state !== "supported").map(systemText)];
+      if (output === "sarif") terminal.out.write(`${printableJson(JSON.stringify(sarifOf(version, image, findings, notices), undefined, 2))}\n`);
       else if (output === "json") {
-        const result = { image, fails, failingCount: failing.length, unknown, findings, images: objectList(part(reply, "summary"), "images") };
+        const result = {
+          image,
+          fails,
+          failingCount: failing.length,
+          unknown,
+          operatingSystems: systems,
+          findings,
+          images: objectList(part(reply, "summary"), "images"),
+        };
         terminal.out.write(`${printableJson(JSON.stringify(result, undefined, 2))}\n`);
-      } else if (findings.length > 0) terminal.out.write(`${tableOf(findings, policy ?? { fails: () => false, failsOnUnknown: false })}\n`);
+      } else if (findings.length > 0) terminal.out.write(`${tableOf(findings, policy ?? { fails: () => false })}\n`);
       for (const each of unknown) terminal.err.write(`unknown: ${onOneLine(each)}\n`);
+      for (const system of systems) terminal.err.write(`${onOneLine(systemText(system))}\n`);
       const unratedFindings = unrated === 1 ? "1 finding has" : `${unrated} findings have`;
       if (unrated > 0) terminal.err.write(`unknown: ${unratedFindings} no severity, which "gantry import vulnerabilities" imports\n`);
       const counted = `${findings.length} ${findings.length === 1 ? "finding" : "findings"}`;

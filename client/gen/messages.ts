@@ -696,6 +696,24 @@ export interface ArtifactVersion {
   sizeBytes: string;
 }
 
+/**
+ * Whether an image has an SBOM that the server attached.
+ *
+ * - `ATTACHED_SBOM_STATE_UNSPECIFIED`: Not given.
+ * - `ATTACHED_SBOM_STATE_NONE`: The image has none: no rule asked for it when the image was last read, or nothing
+ * was read.
+ * - `ATTACHED_SBOM_STATE_ATTACHED`: The SBOM is a referrer of the image.
+ * - `ATTACHED_SBOM_STATE_QUOTA_EXCEEDED`: The organization has used up its storage quota. The server tries again
+ * daily.
+ * - `ATTACHED_SBOM_STATE_TOO_LARGE`: The image has too many packages for one document.
+ */
+export type AttachedSbomState =
+  | "ATTACHED_SBOM_STATE_UNSPECIFIED"
+  | "ATTACHED_SBOM_STATE_NONE"
+  | "ATTACHED_SBOM_STATE_ATTACHED"
+  | "ATTACHED_SBOM_STATE_QUOTA_EXCEEDED"
+  | "ATTACHED_SBOM_STATE_TOO_LARGE";
+
 /** Something that was done, or was refused. */
 export interface AuditEntry {
   /** Its uid: that of the place where it was done, and its number in the organization's log. */
@@ -1981,6 +1999,14 @@ export interface CreateRoleRequest {
   role: RoleInput;
 }
 
+/** The rule to create, and where. */
+export interface CreateSbomRuleRequest {
+  /** Repo, or group for all repos below it. Each has at most 50 rules. */
+  parent: string;
+  /** The rule. */
+  sbomRule: SbomRuleInput;
+}
+
 /** The subscription to make, and where. */
 export interface CreateSubscriptionRequest {
   /** Group to make it in. */
@@ -2275,6 +2301,12 @@ export interface DeleteRoleBindingRequest {
 
 /** Which custom role to delete. */
 export interface DeleteRoleRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which rule to delete. */
+export interface DeleteSbomRuleRequest {
   /** Its uid. */
   uid: string;
 }
@@ -3702,6 +3734,12 @@ export interface GetRoleRequest {
   uid: string;
 }
 
+/** Which rule to get. */
+export interface GetSbomRuleRequest {
+  /** Its uid. */
+  uid: string;
+}
+
 /** Which image, and for which architecture. */
 export interface GetSizeRequest {
   /** Uid of the repo of the image. */
@@ -4720,6 +4758,10 @@ export interface ImageContents {
   createTime: string;
   /** When it was last read; when it was pushed, while it waits. */
   updateTime: string;
+  /** Whether it has an SBOM that the server attached by an SBOM rule. */
+  sbomState: AttachedSbomState;
+  /** Digest of the manifest of this SBOM, a referrer of the image; empty if it has none. */
+  sbomDigest: string;
 }
 
 /**
@@ -5863,6 +5905,8 @@ export interface ListImageContentsRequest {
   orderBy?: string | undefined;
   /** Results to leave out at the start of the page. */
   skip?: number | undefined;
+  /** Only images with an operating system whose release is in one of these states today (UTC). */
+  endOfLifeStates?: readonly EndOfLifeState[] | undefined;
 }
 
 /** One page of contents. */
@@ -6329,6 +6373,34 @@ export interface ListRolesRequest {
 export interface ListRolesResponse {
   /** The roles of this page. */
   roles: Role[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
+/** Which to list; all when nothing is set. */
+export interface ListSbomRulesRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Results per page (default: 50, maximum: 200). */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of results. */
+export interface ListSbomRulesResponse {
+  /** The results of this page. */
+  sbomRules: SbomRule[];
   /** Token for the next page; empty on the last one. */
   nextPageToken: string;
   /** How many results match in all, over every page. */
@@ -7729,6 +7801,8 @@ export interface RequestedImage {
   pending: boolean;
   /** Packages in the image that no source covers, or that were not read. */
   unjudged: UnjudgedEcosystem[];
+  /** Its platforms with files; one for an image that is no index. */
+  platforms: RequestedPlatform[];
 }
 
 /** A library that submitted request groups ask for. */
@@ -7838,6 +7912,16 @@ export interface RequestedLibraryVersion {
    * not part of the public message.
    */
   updateTime?: string;
+}
+
+/** One platform of a requested image. */
+export interface RequestedPlatform {
+  /** Digest of its manifest. */
+  digest: string;
+  /** Its platform, such as `linux/amd64`; empty if its configuration names none, or until it is read. */
+  platform: string;
+  /** Its operating system, with the end of life of its release; absent if it has no os-release file. */
+  operatingSystem?: OperatingSystem;
 }
 
 /** The path to resolve. */
@@ -8262,6 +8346,34 @@ export interface SbomRequest {
    * its own.
    */
   arch?: string | undefined;
+}
+
+/**
+ * A rule that attaches an SBOM to each image of a repo, or of all repos below a group, that was read at least in
+ * part. Several rules may apply; one is enough.
+ */
+export interface SbomRule {
+  /** Its uid: made by the server, never changed. The uid of the repo or group is its beginning. */
+  uid: string;
+  /** Name of the rule, once in its repo or group. */
+  name: string;
+  /** The reason for the rule. */
+  description: string;
+  /** When it was created. */
+  createTime: string;
+  /** When it was last changed. */
+  updateTime: string;
+}
+
+/**
+ * A rule that attaches an SBOM to each image of a repo, or of all repos below a group, that was read at least in
+ * part. Several rules may apply; one is enough.
+ */
+export interface SbomRuleInput {
+  /** Name of the rule, once in its repo or group. */
+  name: string;
+  /** The reason for the rule. */
+  description?: string | undefined;
 }
 
 /** The scanner of a report. */

@@ -52,6 +52,7 @@ import type {
   CreateRetentionRuleRequest,
   CreateRoleBindingRequest,
   CreateRoleRequest,
+  CreateSbomRuleRequest,
   CreateSubscriptionRequest,
   CreateTagRequest,
   DeclineMembershipRequest,
@@ -73,6 +74,7 @@ import type {
   DeleteRetentionRuleRequest,
   DeleteRoleBindingRequest,
   DeleteRoleRequest,
+  DeleteSbomRuleRequest,
   DeleteSubscriptionRequest,
   DeleteTagRequest,
   Deletion,
@@ -142,6 +144,7 @@ import type {
   GetRetentionRuleRequest,
   GetRoleBindingRequest,
   GetRoleRequest,
+  GetSbomRuleRequest,
   GetSizeRequest,
   GetStorageRequest,
   GetSubscriptionRequest,
@@ -245,6 +248,8 @@ import type {
   ListRoleBindingsResponse,
   ListRolesRequest,
   ListRolesResponse,
+  ListSbomRulesRequest,
+  ListSbomRulesResponse,
   ListSessionsRequest,
   ListSessionsResponse,
   ListSubscriptionsRequest,
@@ -337,6 +342,7 @@ import type {
   RotateSubscriptionSecretResponse,
   Sbom2,
   SbomRequest,
+  SbomRule,
   SearchRequest,
   SearchResponse,
   Session,
@@ -3369,6 +3375,76 @@ export class RegistryRetentionRulesApi {
   }
 }
 
+/**
+ * Rules of repos and groups that attach SBOMs to images. Once the layers of an image are read, the server adds an
+ * SPDX 2.3 document as a referrer of the image.
+ */
+export class RegistrySbomRulesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Create a rule in a repo, or in a group for all repos below it. Stored images get their SBOMs in the background.
+   *
+   * Needs `repo.update`, `manifest.create`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.sbomRules.create({ parent: "GROUP_UID", sbomRule: { name: "all images" } });
+   * ```
+   */
+  create(request: CreateSbomRuleRequest, options?: RequestOptions): ApiCall<SbomRule> {
+    return this.#client.one(operations.registrySbomRulesCreate, request, options);
+  }
+
+  /**
+   * Get a rule by its uid.
+   *
+   * Needs `repo.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.sbomRules.get({ uid: "SBOM_RULE_UID" });
+   * ```
+   */
+  get(request: GetSbomRuleRequest, options?: RequestOptions): ApiCall<SbomRule> {
+    return this.#client.one(operations.registrySbomRulesGet, request, options);
+  }
+
+  /**
+   * List the SBOM rules visible to the caller. `uidp.ancestors_of` with the uid of a tag lists the rules that apply
+   * to the tag's repo.
+   *
+   * Needs `repo.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const sbomRule of gantry.registry.sbomRules.list()) console.log(sbomRule.uid);
+   * ```
+   */
+  list(request: ListSbomRulesRequest = {}, options?: ListOptions): List<SbomRule, ListSbomRulesResponse> {
+    return this.#client.list(operations.registrySbomRulesList, request, options);
+  }
+
+  /**
+   * Delete a rule. SBOMs that it attached stay until their image is deleted, or is read again and no other rule
+   * applies.
+   *
+   * Needs `repo.update`, `manifest.create`.
+   *
+   * @example
+   * ```ts
+   * await gantry.registry.sbomRules.delete({ uid: "SBOM_RULE_UID" });
+   * ```
+   */
+  delete(request: DeleteSbomRuleRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.registrySbomRulesDelete, request, options);
+  }
+}
+
 /** Reports used storage. */
 export class RegistryStorageApi {
   readonly #client: TypedClient;
@@ -3746,6 +3822,11 @@ export class RegistryApi {
    * a tag if at least one rule matches it and no matching rule keeps it. Deleted tags can be restored.
    */
   readonly retentionRules: RegistryRetentionRulesApi;
+  /**
+   * Rules of repos and groups that attach SBOMs to images. Once the layers of an image are read, the server adds an
+   * SPDX 2.3 document as a referrer of the image.
+   */
+  readonly sbomRules: RegistrySbomRulesApi;
   /** Reports used storage. */
   readonly storage: RegistryStorageApi;
   /** The digests that tags have had. */
@@ -3785,6 +3866,7 @@ export class RegistryApi {
     this.promotions = new RegistryPromotionsApi(client);
     this.pulls = new RegistryPullsApi(client);
     this.retentionRules = new RegistryRetentionRulesApi(client);
+    this.sbomRules = new RegistrySbomRulesApi(client);
     this.storage = new RegistryStorageApi(client);
     this.tagHistory = new RegistryTagHistoryApi(client);
     this.repoCountBySource = new RegistryRepoCountBySourceApi(client);

@@ -66,6 +66,7 @@ import { file_gantry_registry_v1_in_use } from "./gantry/registry/v1/in_use_pb.j
 import { file_gantry_registry_v1_promotions } from "./gantry/registry/v1/promotions_pb.js";
 import { file_gantry_registry_v1_pulls } from "./gantry/registry/v1/pulls_pb.js";
 import { file_gantry_registry_v1_retention } from "./gantry/registry/v1/retention_pb.js";
+import { file_gantry_registry_v1_sbom_rules } from "./gantry/registry/v1/sbom_rules_pb.js";
 import { file_gantry_registry_v1_storage } from "./gantry/registry/v1/storage_pb.js";
 import { file_gantry_registry_v1_tag_changes } from "./gantry/registry/v1/tag_changes_pb.js";
 import { file_gantry_registry_v1_tag_history } from "./gantry/registry/v1/tag_history_pb.js";
@@ -142,6 +143,7 @@ export const files = [
   file_gantry_registry_v1_promotions,
   file_gantry_registry_v1_pulls,
   file_gantry_registry_v1_retention,
+  file_gantry_registry_v1_sbom_rules,
   file_gantry_registry_v1_storage,
   file_gantry_registry_v1_tag_changes,
   file_gantry_registry_v1_tag_history,

@@ -9,7 +9,6 @@ import { openServedList } from "#base/served-list.ts";
 import { packagesOfPurls } from "#advisories/feeds";
 import {
   claimContents,
-  completeContents,
   type ContentsResult,
   type DueContents,
   isContentsDue,
@@ -34,6 +33,7 @@ import {
 } from "#registry/contents";
 import { findLayerContents, findManifestByDigest, findRepoBlob, writeLayerContents } from "#registry/store";
 import { openTurnLoop } from "#db";
+import type { AttachedSboms, IndexedImage } from "./attached-sboms.ts";
 import { openSlowImages } from "./slow-images.ts";
 
 export interface ImageIndexing {
@@ -44,6 +44,7 @@ export interface ImageIndexing {
 
 export interface ImageIndexingOptions {
   readonly services: Services;
+  readonly sboms: AttachedSboms;
   /** Turns start on request only. */
   readonly byHand: boolean;
   readonly read?: LayerReading;
@@ -61,6 +62,12 @@ class TurnOver extends Error {}
 
 /** Another slow image is being read, and images of other organizations are due. */
 class SetAside extends Error {}
+
+interface ReadContents {
+  readonly result: ContentsResult;
+  /** Undefined if nothing was read. */
+  readonly image: IndexedImage | undefined;
+}
 
 /** The reading of an image. */
 interface Reading {
@@ -114,6 +121,7 @@ const failedResult = (detail: string): ContentsResult => ({
 
 export const openImageIndexing = ({
   services,
+  sboms,
   byHand,
   read = openLayerReader(),
   turnMs = limits.contentsTurnMs,
@@ -164,9 +172,9 @@ export const openImageIndexing = ({
     }
   };
 
-  const readContents = async (reading: Reading): Promise<ContentsResult | undefined> => {
+  const readContents = async (reading: Reading): Promise<ReadContents | undefined> => {
     const { due } = reading;
-    if (due.tries > limits.contentsTriesMax) return failedResult(`could not be read in ${limits.contentsTriesMax} tries`);
+    if (due.tries > limits.contentsTriesMax) return { result: failedResult(`could not be read in ${limits.contentsTriesMax} tries`), image: undefined };
     const manifest = await findManifestByDigest(store.read, due.repoUid, due.digest);
     // Deleted since.
     if (!manifest) return undefined;
@@ -180,7 +188,8 @@ export const openImageIndexing = ({
         if (isFurther && performance.now() - startMs > turnMs && (await areOthersDue())) throw new TurnOver();
         return findLayer(due.repoUid, digest, signal, () => (isFurther = true));
       };
-      return resultOf(await readImage(manifest.content, find, { compose: (layers) => compose(layers, signal) }));
+      const contents = await readImage(manifest.content, find, { compose: (layers) => compose(layers, signal) });
+      return { result: resultOf(contents), image: { manifest, contents } };
     });
   };
 
@@ -194,10 +203,11 @@ export const openImageIndexing = ({
     const { due } = reading;
     const { repoUid: repo, digest: image, tries } = due;
     try {
-      const result = await readContents(reading);
-      if (!result) return;
+      const found = await readContents(reading);
+      if (!found) return;
+      const { result } = found;
       if (result.state === "FAILED") log("contents.unreadable", { repo, image, problems: result.problems });
-      await store.write((rows) => completeContents(rows, due, result, clock()));
+      await sboms.complete(due, result, found.image);
     } catch (cause) {
       if (stopping.signal.aborted || (cause instanceof TurnOver && !reading.isSlow)) await store.write((rows) => releaseContents(rows, due, clock()));
       else if (cause instanceof TurnOver || cause instanceof SetAside) await setAside(due);
@@ -240,6 +250,7 @@ export const openImageIndexing = ({
   };
 
   const runTurn = async (): Promise<void> => {
+    await sboms.queue(() => !stopping.signal.aborted);
     while (!stopping.signal.aborted && (await isContentsOutdated(store.read, readerVersion)))
       await store.write((rows) => requeueContents(rows, readerVersion, clock(), limits.contentsRequeuedMax));
     while (!stopping.signal.aborted && (await isContentsDue(store.read, clock()))) {

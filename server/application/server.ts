@@ -39,6 +39,7 @@ import { watchCertificate } from "./certificate.ts";
 import type { DatabaseAddresses } from "./database.ts";
 import { makeFirstOrganization } from "./first-organization.ts";
 import { findImportGroup } from "./named-group.ts";
+import { openAttachedSboms } from "./attached-sboms.ts";
 import { type ImageIndexing, openImageIndexing } from "./image-indexing.ts";
 import { listenFault } from "./listen-fault.ts";
 import { startMaintenance } from "./maintenance.ts";
@@ -267,7 +268,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
     if (metrics && leads) watchRows(metrics, { store, clock: services.clock, feeds: feeds?.feeds ?? [], feedStaleMs: services.feedStaleMs });
     const patternReport = leads ? authn.startPatternReport() : undefined;
     const sboms = openSbomReaders({ services, openDocument: openDocumentOf(services), byHand: !runsByItself });
-    const contents = openImageIndexing({ services, byHand: !runsByItself });
+    const contents = openImageIndexing({ services, sboms: openAttachedSboms(kernel), byHand: !runsByItself });
     void feeds?.turn();
     return {
       application,

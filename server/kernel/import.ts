@@ -6,7 +6,7 @@ import type { JsonObject } from "#base/json.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { EVERYWHERE } from "#base/uid.ts";
 import { capabilities } from "#contract/capabilities.ts";
-import { callOf } from "#contract/call.ts";
+import { type CallContent, callOf } from "#contract/call.ts";
 import { methodByName } from "#contract/catalog.ts";
 import type { Caller } from "#authn";
 import type { Write } from "#db";
@@ -16,7 +16,15 @@ import type { Kernel } from "./kernel.ts";
 import { requireAt } from "./permit.ts";
 import { perform } from "./perform.ts";
 
-export type ImportCall = (method: string, request: JsonObject, asOfMs: number) => Promise<Outcome>;
+/** @param content for operations that take content */
+export type ImportCall = (method: string, request: JsonObject, asOfMs: number, content?: Uint8Array) => Promise<Outcome>;
+
+const contentOf = (content: Uint8Array): CallContent => ({
+  lengthBytes: content.length,
+  bytes: (async function* () {
+    yield content;
+  })(),
+});
 
 const operator: Caller = Object.freeze({
   uid: operatorUid,
@@ -40,12 +48,13 @@ const everything = {
 /** Runs one transaction of an import as the operator. An error thrown by `work` rolls it back. */
 export const runImport = <T>(kernel: Kernel, requestId: string, work: (call: ImportCall, rows: Write) => Promise<T>): Promise<T> =>
   kernel.services.store.write((rows) =>
-    work(async (name, request, asOfMs) => {
+    work(async (name, request, asOfMs, content) => {
       const method = methodByName(name);
       const answer = method && kernel.answers.get(method.name);
       if (!method || !answer) throw unimplemented(name);
       if ("reads" in answer) throw internal(`${name} does not write`);
-      const call = callOf(method, request, { requestId, origin: () => ownOrigin });
+      const carried = content && { content: contentOf(content), requestInUrl: () => request };
+      const call = callOf(method, request, { requestId, origin: () => ownOrigin, ...carried });
       const context = {
         services: kernel.services,
         method,

@@ -265,6 +265,8 @@ before(async () => {
   requests = built;
   // A user who redeems an invite is a member from then on.
   await decide(1);
+  // Readers of images have queued those of the rules.
+  await query("insert into sbom_rule_progress (uid) select uid from sbom_rules on conflict do nothing");
 });
 after(async () => {
   await Promise.all([stage?.close(), provider?.close(), ...Object.values(issuers ?? {}).map((issuer) => issuer.close())]);

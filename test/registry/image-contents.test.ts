@@ -12,6 +12,7 @@ import { limits } from "#base/limits.ts";
 import { findRegistryBacklog } from "#db";
 import { openLayerReader, readerVersion } from "#registry/contents";
 import { indexImages } from "../../server/application/index-images.ts";
+import { openAttachedSboms } from "../../server/application/attached-sboms.ts";
 import { openImageIndexing } from "../../server/application/image-indexing.ts";
 import { digestOf } from "../distribution.ts";
 import { openOwners, type Owners } from "../owner.ts";
@@ -166,6 +167,22 @@ test("an operating system has the end of life that a lifecycle of the repo's gro
     assert.deepEqual(await systems(tenant), [{}, { ...alpineSystem, endOfLifeState: `END_OF_LIFE_STATE_${state}`, endOfLifeDate: eol }, debianSystem]);
   }
   assert.deepEqual(await systems(other), [{}, { ...alpineSystem, ...unknown }, debianSystem]);
+  const listed = async ({ list }: Tenant, states: readonly string[], more: JsonObject = {}): Promise<string[]> => {
+    const endOfLifeStates = states.map((state) => `END_OF_LIFE_STATE_${state}`);
+    const reply = await list(contentsList, { ...more, endOfLifeStates });
+    const found = objectList(reply, "imageContents").map((contents) => text(part(contents, "operatingSystem"), "id"));
+    assert.equal(Number(reply.totalCount ?? 0), found.length);
+    return found.sort();
+  };
+  assert.deepEqual([await listed(tenant, ["ENDED"]), await listed(other, ["ENDED"])], [["alpine"], []]);
+  assert.deepEqual([await listed(tenant, ["UNKNOWN"]), await listed(other, ["UNKNOWN"])], [["debian"], ["alpine", "debian"]]);
+  assert.deepEqual([await listed(tenant, ["UNKNOWN", "ENDED"]), await listed(tenant, ["SUPPORTED"])], [["alpine", "debian"], []]);
+  const repoUid = text((await contentsOf(tenant))[0] ?? {}, "repoUid");
+  assert.deepEqual(await listed(tenant, ["ENDED"], { uidp: { descendantsOf: repoUid } }), ["alpine"]);
+  // A caller with permissions in the repo alone, and one with permissions everywhere, find it too.
+  const ended = { endOfLifeStates: ["END_OF_LIFE_STATE_ENDED"] };
+  const digests = objectList(await world.ok(contentsList, ended), "imageContents").map(({ repoUid: uid }) => uid);
+  assert.deepEqual(digests, [repoUid]);
 });
 
 test("an image that cannot be read, or only in part, is never shown as clean (attack 353)", async () => {
@@ -327,6 +344,7 @@ test("organizations take turns, and an image that fails again and again ends as 
   // The storage fails for one layer of the other organization.
   const indexing = openImageIndexing({
     services,
+    sboms: openAttachedSboms(world.server.application.kernel),
     byHand: true,
     read: async (pieces, signal) => {
       const bytes = Buffer.concat(await Array.fromAsync(pieces, (piece) => Uint8Array.from(piece)));
@@ -367,6 +385,7 @@ test("an image of many layers waits between them for the images of other organiz
   const order: string[] = [];
   const indexing = openImageIndexing({
     services: world.server.application.services,
+    sboms: openAttachedSboms(world.server.application.kernel),
     byHand: true,
     turnMs: -1,
     read: async (pieces, signal) => {
@@ -420,6 +439,7 @@ test("gantry admin registry index queues read images again with their layers onc
   const readLayer = openLayerReader();
   const indexing = openImageIndexing({
     services,
+    sboms: openAttachedSboms(world.server.application.kernel),
     byHand: true,
     read: (pieces, signal) => {
       reads.push(1);

@@ -22,7 +22,7 @@ import { tarOf } from "../../server/registry/contents/tar.fixture.ts";
 
 const kills = shortOrLong(2, 40);
 const readerKills = shortOrLong(4, 160);
-const count = (kills + 1) * 5;
+const count = (kills + 1) * 2;
 const random = randomNumbers(5);
 const files = "application/vnd.oci.image.layer.v1.tar";
 
@@ -45,6 +45,7 @@ test(`each image is read once, and right, although ${kills} servers are killed w
       }),
     );
     await runImport(world, "advisories", [advisory]);
+    await world.ok("gantry.registry.v1.SbomRulesService/CreateSbomRule", { parent: world.organization, sbomRule: { name: "all images" } });
     const config = await registry.blob(JSON.stringify({ architecture: "amd64", os: "linux" }), configType);
     const base = await registry.blob(tarOf([{ name: "app/node_modules/base/package.json", content: '{"name":"base","version":"1.0.0"}' }]), files);
     for (let index = 0; index < count; index++) {
@@ -60,12 +61,12 @@ test(`each image is read once, and right, although ${kills} servers are killed w
         env: { ...environment, GANTRY_LISTEN: `127.0.0.1:${await freePort()}` },
       });
       await program.says(/started/);
-      const until = count - (killed + 1) * 4;
+      const until = count - (killed + 1);
       let isEnded = false;
       void program.ended.then(() => (isEnded = true));
       // It also ends when the rest of the images waits for a further try.
       while (!isEnded && (await left()) > until) await setImmediate();
-      for (let looks = Math.floor(random() * 100); looks > 0; looks--) await left();
+      for (let looks = Math.floor(random() * 300); looks > 0 && !isEnded; looks--) await left();
       program.signal("SIGKILL");
       await program.ended;
     }
@@ -77,6 +78,11 @@ test(`each image is read once, and right, although ${kills} servers are killed w
     assert.equal(await one("select count(*) from image_contents where state = 'IMAGE_CONTENTS_STATE_INDEXED' and package_count = 2"), count);
     assert.equal(await one("select count(*) from image_contents where due_time is not null or tries <> 0"), 0);
     assert.equal(await one("select count(*) from layer_contents"), count + 1);
+    assert.equal(await one("select count(*) from image_contents where sbom_state = 'ATTACHED_SBOM_STATE_ATTACHED'"), count);
+    assert.equal(await one("select count(*) from repo_manifests where subject <> ''"), count);
+    const pushed = `select count(*) from (select data::jsonb -> 'body' ->> 'digest' as digest from outbox) as event
+      where digest in (select sbom_digest from image_contents)`;
+    assert.equal(await one(pushed), count);
     assert.equal(await one("select count(*) from affected_images where package_name = 'pkg:npm/killed' and end_time is null"), count);
     assert.equal(await one("select count(distinct installed_version) from affected_images where package_name = 'pkg:npm/killed'"), count);
     assert.equal((await world.events()).filter(({ type }) => type === "dev.gantry.images.affected.v1").length, 1);

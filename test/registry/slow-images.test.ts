@@ -9,6 +9,7 @@ import { setImmediate } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { objectList, text } from "#base/json.ts";
 import { openLayerReader } from "#registry/contents";
+import { openAttachedSboms } from "../../server/application/attached-sboms.ts";
 import { type ImageIndexing, openImageIndexing } from "../../server/application/image-indexing.ts";
 import { tarOf } from "../../server/registry/contents/tar.fixture.ts";
 import { alpine, apk, pushImage } from "../image-layers.ts";
@@ -69,6 +70,7 @@ const openSlow = (layers: Readonly<Record<string, Buffer>>, gated: readonly stri
   const read = openLayerReader();
   const indexing = openImageIndexing({
     services: world.server.application.services,
+    sboms: openAttachedSboms(world.server.application.kernel),
     byHand: true,
     slowMs: 25,
     read: async (pieces, signal) => {

@@ -11,7 +11,8 @@ import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import { runGantry } from "../command-line.ts";
 import { connectMcp, mcpLines } from "../mcp-client.ts";
 import { openOwners } from "../owner.ts";
-import { descriptorOf, ociManifest, openPusher, type Pushed } from "../pusher.ts";
+import { apk, os, pushImage } from "../image-layers.ts";
+import { descriptorOf, ociIndex, ociManifest, openPusher, type Pushed } from "../pusher.ts";
 import { configType } from "../registry.ts";
 import { tarOf } from "../../server/registry/contents/tar.fixture.ts";
 import { openWorld, type World } from "../world.ts";
@@ -149,6 +150,43 @@ test("unknown coverage is always printed, and fails a check only with unknown", 
   assert.equal((await run("findings", "check", "acme/partly:unread", "--fail-on", "high,unknown")).status, 11);
 });
 
+test("the end of life of the operating system is always printed, and fails a check only with eol once it is reached", async () => {
+  const registry = openPusher(world, "acme/systems", token);
+  for (const [tag, system] of [
+    ["ended", os("alpine", "3.18.4", "Alpine Linux v3.18")],
+    ["supported", os("alpine", "3.20.3", "Alpine Linux v3.20")],
+    ["unknown", os("plan9", "4", "Plan 9")],
+  ] as const)
+    await pushImage(registry, tag, [system, apk(["musl", "1.2.5-r0"])]);
+  const ended = await pushImage(registry, undefined, [os("alpine", "3.18.4", "Alpine Linux v3.18"), apk(["musl", "1.2.4-r0"])]);
+  const manifests = [{ ...descriptorOf(ended), platform: { os: "linux", architecture: "amd64" } }];
+  await registry.manifest({ schemaVersion: 2, mediaType: ociIndex, manifests }, ociIndex, "index");
+  await turn();
+  const file = join(folder, "lifecycle.json");
+  const releases = [
+    { releaseCycle: "3.18", releaseDate: "2023-05-09", eol: "2025-05-09" },
+    { releaseCycle: "3.20", releaseDate: "2024-05-22", eol: "2999-04-01" },
+  ];
+  await writeFile(file, JSON.stringify({ permalink: "/alpine-linux", alternate_urls: ["/alpine"], releases }));
+  assert.deepEqual((await runImport(world, "lifecycle", [file], { group })).refused, []);
+  for (const [tag, line, status] of [
+    ["ended", "end of life: Alpine Linux v3.18 (linux/amd64): ended on 2025-05-09", 11],
+    ["index", "end of life: Alpine Linux v3.18 (linux/amd64): ended on 2025-05-09", 11],
+    ["supported", "end of life: Alpine Linux v3.20 (linux/amd64): supported until 2999-04-01", 0],
+    ["unknown", "end of life: Plan 9 (linux/amd64): unknown: no imported lifecycle names the release", 0],
+  ] as const) {
+    const failing = await run("findings", "check", `acme/systems:${tag}`, "--fail-on", "critical,eol");
+    assert.deepEqual([failing.status, failing.err.split("\n").filter((each) => each.startsWith("end of life"))], [status, [line]], failing.err);
+    assert.equal((await run("findings", "check", `acme/systems:${tag}`, "--fail-on", "critical")).status, 0);
+  }
+  const json = JSON.parse((await run("findings", "check", "acme/systems:ended", "--output", "json", "--fail-on", "eol")).out) as JsonObject;
+  assert.deepEqual(
+    [json.fails, json.failingCount, json.operatingSystems],
+    [true, 0, [{ platforms: ["linux/amd64"], name: "Alpine Linux v3.18", state: "ended", endDate: "2025-05-09" }]],
+  );
+  assert.match((await run("findings", "check", "acme/systems:ended", "--output", "sarif")).out, /end of life: Alpine Linux v3\.18/);
+});
+
 test("the JSON and SARIF outputs have every finding, and a report reader finds the same vulnerabilities in SARIF", async () => {
   const image = await push("acme/sarif", "1.0", ["alpha", "beta"]);
   await turn();
@@ -200,7 +238,7 @@ test("wrong arguments and unknown images fail with their own statuses", async ()
     [
       ["acme/app:1.0", "--fail-on", "severe"],
       64,
-      /--fail-on must be a list of critical, high, medium, low, negligible, exploited, fixable and unknown, not "severe"/,
+      /--fail-on must be a list of critical, high, medium, low, negligible, exploited, fixable, eol and unknown, not "severe"/,
     ],
     [["acme/app:1.0", "--output", "xml"], 64, /--output must be table, json or sarif/],
     [["acme/app:typo"], 6, /not found/],

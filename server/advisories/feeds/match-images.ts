@@ -35,8 +35,11 @@ import {
   type Suppressor,
   findImageRoots,
   findInstalledVersions,
+  findVersionsOf,
+  type InstalledVersion,
   findMatchable,
   findOrigins,
+  findPackageLabels,
   findTaggedImages,
   lockMatching,
   markMatched,
@@ -102,23 +105,51 @@ const namesOf = ({ type, name, origin }: InstalledPackage, origins: ReadonlyMap<
   return [...new Set([name, ...others, ...(origin === "" ? [] : [origin])])];
 };
 
-const findHeld = async (rows: Write, repos: readonly ImageRepo[]): Promise<Map<string, Held>> => {
-  const found = await findInstalledVersions(rows, repos);
-  const packages = new Map(found.map(({ name }) => [name, installedPackageOf(name)]));
+/** Returns the packages without their versions. */
+const packagesWithNames = async (rows: Write, labels: Iterable<string>): Promise<Map<string, Held>> => {
+  const packages = new Map([...labels].map((label) => [label, installedPackageOf(label)]));
   const origins = await findOrigins(
     rows,
     [...packages.values()].filter(({ type }) => type === "apk").map(({ name }) => name),
   );
-  const held = new Map(
-    [...packages].map(([label, installed]): [string, Held] => [label, { installed, names: namesOf(installed, origins), versions: new Map() }]),
-  );
+  return new Map([...packages].map(([label, installed]): [string, Held] => [label, { installed, names: namesOf(installed, origins), versions: new Map() }]));
+};
+
+const addVersions = (held: ReadonlyMap<string, Held>, found: readonly InstalledVersion[]): void => {
   for (const { owner, name, version } of found) {
     const versions = held.get(name)?.versions;
     const groups = versions?.get(version);
     if (groups) groups.add(owner);
     else versions?.set(version, new Set([owner]));
   }
+};
+
+const findHeld = async (rows: Write, repos: readonly ImageRepo[]): Promise<Map<string, Held>> => {
+  const found = await findInstalledVersions(rows, repos);
+  const held = await packagesWithNames(rows, new Set(found.map(({ name }) => name)));
+  addVersions(held, found);
   return held;
+};
+
+interface HeldInRepos {
+  readonly held: ReadonlyMap<string, Held>;
+  readonly repos: readonly SizedRepo[];
+}
+
+/** Returns the packages with one of these names, and the repos that have any of them. */
+const findHeldWith = async (rows: Write, repos: readonly SizedRepo[], names: ReadonlySet<string>): Promise<HeldInRepos> => {
+  const labels = new Set<string>();
+  for (const chunk of chunksOf(repos)) for (const label of await findPackageLabels(rows, chunk)) labels.add(label);
+  const all = await packagesWithNames(rows, labels);
+  const named = new Map([...all].filter(([, each]) => each.names.some((name) => names.has(name))));
+  if (named.size === 0) return { held: named, repos: [] };
+  const having = new Set<string>();
+  for (const chunk of chunksOf(repos)) {
+    const found = await findVersionsOf(rows, chunk, [...named.keys()]);
+    addVersions(named, found);
+    for (const each of found) having.add(repoKey(each));
+  }
+  return { held: new Map([...named].filter(([, { versions }]) => versions.size > 0)), repos: repos.filter((each) => having.has(repoKey(each))) };
 };
 
 /** An advisory applies to its group and those below, a public one everywhere. */
@@ -450,11 +481,11 @@ const matchOrganization = async (rows: Write, root: string, { isWhole, names, re
   }
   if (names.size === 0) return newly;
   const others = (await findImageRepos(rows, root)).filter((each) => !repos.has(repoKey(each)));
-  const held = new Map([...(await findHeld(rows, others))].filter(([, each]) => each.names.some((name) => names.has(name))));
+  const { held, repos: having } = await findHeldWith(rows, others, names);
   if (held.size === 0) return newly;
   const before = await findAffectedByPackages(rows, root, [...held.keys()]);
   for (const [uid, of] of before) if (repos.has(repoKey(of))) before.delete(uid);
-  await matchHeld(rows, root, others, held, before, nowMs, newly);
+  await matchHeld(rows, root, having, held, before, nowMs, newly);
   return newly;
 };
 

@@ -16,6 +16,7 @@ import {
   type FindingGroup,
   type FindingGroupBy,
   findPendingImages,
+  findSystemsBehind,
   hasExpiredFindings,
   type ImageInRepo,
   isFindingGroupBy,
@@ -24,6 +25,7 @@ import {
   withoutDueTime,
 } from "#advisories/store";
 import { answerPage, boundOf, findListed, list, type Outcome, type ReadContext, resource } from "#kernel";
+import { withEndOfLife } from "#registry/lifecycle";
 import { findDigestsInUse, findNamedDigests, findRepoByName, findTaggedDigests, type RepoRange, type ReportedImage } from "#registry/store";
 import { type Condition, countRows, countRowsBy, type Selection, wholeTable } from "#db";
 import { coverageStatement, placesOf, unjudgedOfDigests, unjudgedOfTags } from "./coverage/statement.ts";
@@ -76,6 +78,19 @@ const namedImages = once(readNamedImages);
 /** Returns whether findings with an expired decision are still to be matched again. */
 const isBehind = once((context) => hasExpiredFindings(context.rows, rangesOf(context), context.nowMs));
 
+/** Returns the platforms of images with their operating systems. */
+const platformsOf = async ({ rows, nowMs }: ReadContext, images: readonly NamedImage[]): Promise<(repoUid: string, digest: string) => JsonObject[]> => {
+  const found = await findSystemsBehind(rows, images);
+  const located = found.map(({ repoUid, operatingSystem }) => ({ group: parentOf(repoUid), system: operatingSystem }));
+  const systems = await withEndOfLife(rows, located, nowMs);
+  const platforms = found.map(({ repoUid, imageDigest, digest, platform }, index) => ({
+    image: imageKey(repoUid, imageDigest),
+    shown: { digest, platform, ...(systems[index] ? { operatingSystem: systems[index] } : {}) },
+  }));
+  const byImage = Map.groupBy(platforms, ({ image }) => image);
+  return (repoUid, digest) => (byImage.get(imageKey(repoUid, digest)) ?? []).map(({ shown }) => shown);
+};
+
 /** Says what is unknown about the images of the request. */
 const requestedImages = async (context: ReadContext): Promise<JsonObject[]> => {
   const named = await namedImages(context);
@@ -89,9 +104,17 @@ const requestedImages = async (context: ReadContext): Promise<JsonObject[]> => {
       isTagged.has(imageKey(each.repoUid, each.digest)) || !named.some((other) => other.image === image && isTagged.has(imageKey(other.repoUid, other.digest))),
   );
   const unjudged = await unjudgedOfDigests(context, shown);
+  const platforms = await platformsOf(context, shown);
   return shown.map(({ image, repoUid, digest }, index) => {
     const own = unjudged[index] ?? [];
-    return { image, repoUid, digest, pending: pending.has(imageKey(repoUid, digest)), ...(own.length === 0 ? {} : { unjudged: own }) };
+    return {
+      image,
+      repoUid,
+      digest,
+      pending: pending.has(imageKey(repoUid, digest)),
+      ...(own.length === 0 ? {} : { unjudged: own }),
+      platforms: platforms(repoUid, digest),
+    };
   });
 };
 

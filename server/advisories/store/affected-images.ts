@@ -16,11 +16,22 @@ export const lockMatching = async (rows: Write, root: string): Promise<void> => 
   await rows.query(`select pg_advisory_xact_lock(${matchingKey}, hashtext($1))`, [root]);
 };
 
-const installed = columns({
+const installedExpressions = {
   owner: expression("image.owner", text),
   name: expression("package.name", text),
   version: expression("installed.version", text),
-});
+};
+
+const installed = columns(installedExpressions);
+
+// Few names are found in an object faster than all of its names are compared with them.
+const soughtMax = 50;
+
+/** A condition on `packages` by the fourth parameter; true for many names. */
+const hasAnyText = (names: readonly string[]): string => (names.length <= soughtMax ? "packages ?| $4" : "true");
+
+/** Names as the keys of an object are found by halving; in a list each package of each image is compared with all of them. */
+const namesObject = (names: readonly string[]): string => JSON.stringify(Object.fromEntries(names.map((name) => [name, true])));
 
 export type InstalledVersion = RowOf<typeof installed>;
 
@@ -39,6 +50,33 @@ export const findInstalledVersions = (rows: Read, repos: readonly ImageRepo[]): 
      cross join lateral ${imagesText("image.owner = given.owner and image.repo = given.repo")} as image
      cross join ${packageVersionsText}`,
     repoColumns(repos),
+  );
+
+const packageLabel = columns({ name: expression("package.name", text) });
+
+/** Returns the names of all packages in the images, each once. */
+export const findPackageLabels = async (rows: Read, repos: readonly ImageRepo[]): Promise<string[]> => {
+  const found = await packageLabel.find(
+    rows,
+    `select distinct ${packageLabel.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
+     cross join lateral ${imagesText("image.owner = given.owner and image.repo = given.repo")} as image
+     cross join lateral jsonb_object_keys(image.packages) as package(name)`,
+    repoColumns(repos),
+  );
+  return found.map(({ name }) => name);
+};
+
+const installedInRepo = columns({ repo: expression("image.repo", text), ...installedExpressions });
+
+/** Returns each version of these packages once per repo. */
+export const findVersionsOf = (rows: Read, repos: readonly ImageRepo[], names: readonly string[]): Promise<RowOf<typeof installedInRepo>[]> =>
+  installedInRepo.find(
+    rows,
+    `select distinct ${installedInRepo.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
+     cross join lateral (
+       select * from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as each where ${hasAnyText(names)} offset 0) as image
+     cross join ${packageVersionsText} where $3::jsonb ? package.name and cardinality($4::text[]) > 0`,
+    [...repoColumns(repos), namesObject(names), names],
   );
 
 const imageRoot = columns({ root: text });
@@ -111,8 +149,8 @@ export const findTaggedImages = (rows: Read, repos: readonly ImageRepo[], names:
     // Repo by repo through the indexes: after a bulk load the planner lacks statistics and reads whole tables.
     `select ${taggedImage.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
      cross join lateral (
-       select * from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as each offset 0) as image
-     -- Names as the keys of an object are found by halving; in a list each package of each image is compared with all of them.
+       select * from ${imagesText("image.owner = given.owner and image.repo = given.repo")} as each
+       where cardinality($4::text[]) > 0 and ${hasAnyText(names)} offset 0) as image
      cross join lateral (
        select jsonb_object_agg(key, value) as packages from jsonb_each(image.packages) where $3::jsonb ? key having count(*) > 0) as held
      left join lateral (
@@ -121,7 +159,7 @@ export const findTaggedImages = (rows: Read, repos: readonly ImageRepo[], names:
      left join lateral (
        select digest from tags where left(uid, -17) = repo.uid and name collate "POSIX" = image.tag limit 1) as tag on true
      order by image.owner, image.repo, image.tag, image.architecture`,
-    [...repoColumns(repos), JSON.stringify(Object.fromEntries(names.map((name) => [name, true])))],
+    [...repoColumns(repos), namesObject(names), names],
   );
 
 /** A match of an image's package with an advisory. */

@@ -1,6 +1,8 @@
 // Table image_contents: the packages in the layers of pushed images. Triggers of repo_manifests insert and delete its rows, so that a
 // push needs no statement for it; server/application/image-indexing.ts reads the images.
 
+import type { JsonObject } from "#base/json.ts";
+import { parentOf } from "#base/uid.ts";
 import { columns, expression, json, nullableObject, number, type Read, type RowOf, text, textList, time, wideCount, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 
@@ -126,6 +128,10 @@ export const queueImages = (rows: Write, { repoUid, readBeforeMs }: ImagesToQueu
     { rows: count, wide: false },
   );
 
+const platformText = `coalesce((
+  select concat_ws('/', manifest.os, manifest.architecture, nullif(manifest.variant, '')) from manifests as manifest
+  where manifest.repo_uid = held.repo_uid and manifest.index_digest = held.digest and manifest.digest = held.digest limit 1), '')`;
+
 export interface ContentsResult {
   readonly state: "INDEXED" | "PARTIAL" | "UNSUPPORTED" | "FAILED";
   /** JSON: versions by package name. */
@@ -139,16 +145,27 @@ export interface ContentsResult {
   readonly readerVersion: number;
 }
 
-/** Stores the result unless another server has claimed the image since. */
-export const completeContents = async (rows: Write, { uid, tries }: DueContents, result: ContentsResult, nowMs: number): Promise<void> => {
-  await rows.query(
+/** The SBOM that the server attached to an image, by an SBOM rule. */
+export interface AttachedSbom {
+  readonly state: "NONE" | "ATTACHED" | "QUOTA_EXCEEDED" | "TOO_LARGE";
+  /** Of its manifest; "" if there is none. */
+  readonly digest: string;
+}
+
+/** Stores the result; returns false if another server has claimed the image since. */
+export const completeContents = async (
+  rows: Write,
+  { uid, tries }: DueContents,
+  result: ContentsResult,
+  sbom: AttachedSbom,
+  nowMs: number,
+): Promise<boolean> => {
+  const held = await rows.query(
     `update image_contents as held set state = $3, packages = $4::jsonb, package_count = $5, problems = $6::jsonb, problem_count = $7,
        operating_system = nullif($8, '')::jsonb, reader_version = $9, due_time = null, tries = 0,
-       platform = coalesce((
-         select concat_ws('/', manifest.os, manifest.architecture, nullif(manifest.variant, '')) from manifests as manifest
-         where manifest.repo_uid = held.repo_uid and manifest.index_digest = held.digest and manifest.digest = held.digest limit 1), ''),
+       platform = ${platformText}, sbom_state = $11, sbom_digest = $12,
        update_time = greatest($10::timestamptz, update_time + interval '1 ms')
-     where uid = $1 and tries = $2 and due_time is not null`,
+     where uid = $1 and tries = $2 and due_time is not null returning 1`,
     [
       uid,
       tries,
@@ -160,7 +177,127 @@ export const completeContents = async (rows: Write, { uid, tries }: DueContents,
       result.operatingSystem,
       result.readerVersion,
       new Date(nowMs).toISOString(),
+      `ATTACHED_SBOM_STATE_${sbom.state}`,
+      sbom.digest,
     ],
+  );
+  return held.length > 0;
+};
+
+/** What the SBOM of an image states besides its packages. */
+export type DescribedImage = RowOf<typeof describedImage>;
+
+const describedImage = columns({
+  platform: expression(platformText, text),
+  createTime: time("held.create_time"),
+  repoName: expression("repos.name", text),
+  /** Of the manifest of the SBOM that is attached; "" if none is. */
+  sbomDigest: expression("held.sbom_digest", text),
+});
+
+export const findDescribedImage = (rows: Read, { uid }: Pick<DueContents, "uid">): Promise<DescribedImage | undefined> =>
+  describedImage.findOne(rows, `select ${describedImage.list} from image_contents as held join repos on repos.uid = held.repo_uid where held.uid = $1`, [uid]);
+
+export interface StoredSystem {
+  /** Of the column `system`. */
+  readonly key: string;
+  /** Uid of the repo's group. */
+  readonly group: string;
+  readonly system: JsonObject;
+}
+
+/**
+ * Returns each operating system of images in groups and repos with these uids, or below, once for each group; "" means everywhere. Steps
+ * from one to the next, so that the number of images costs nothing. Groups of named repos are included.
+ */
+export const findSystems = async (rows: Read, places: readonly string[]): Promise<StoredSystem[]> => {
+  const ranges = places.flatMap((place): (readonly [string, string])[] =>
+    place === ""
+      ? [["", "~"]]
+      : [
+          [place, `${place}0`],
+          [`${parentOf(place)}\u001f`, `${parentOf(place)} `],
+        ],
+  );
+  const found = await rows.query(
+    `with recursive place as (select * from unnest($1::text[], $2::text[]) as place(low, high)), found(system, high) as (
+       select (select min(system) from image_contents where system is not null and system >= place.low and system < place.high), place.high from place
+       union all
+       select (select min(system) from image_contents where system is not null and system > found.system and system < found.high), found.high
+       from found where found.system is not null
+     ) select distinct system from found where system is not null`,
+    [ranges.map(([low]) => low), ranges.map(([, high]) => high)],
+    wideCount,
+  );
+  return found.map(([key]) => {
+    const [group = "", id = "", version = "", name = ""] = (key ?? "").split("\u001f");
+    return { key: key ?? "", group, system: { id, version, name } };
+  });
+};
+
+/** The operating system of one platform of an image. */
+export type PlatformSystem = RowOf<typeof platformSystem>;
+
+const platformSystem = columns({
+  repoUid: expression("given.repo_uid", text),
+  imageDigest: expression("given.digest", text),
+  digest: expression("contents.digest", text),
+  platform: expression("contents.platform", text),
+  operatingSystem: expression("contents.operating_system", nullableObject),
+});
+
+/** Returns the operating systems of these images and of their platforms. */
+export const findSystemsBehind = (rows: Read, images: readonly { readonly repoUid: string; readonly digest: string }[]): Promise<PlatformSystem[]> =>
+  platformSystem.find(
+    rows,
+    `select ${platformSystem.list} from (select distinct * from unnest($1::text[], $2::text[]) as each(repo_uid, digest)) as given
+     cross join lateral (
+       select contents.digest, contents.platform, contents.operating_system from image_contents as contents
+       where contents.repo_uid = given.repo_uid and contents.digest in (
+         select given.digest union select manifest.digest from manifests as manifest
+         where manifest.repo_uid = given.repo_uid and manifest.index_digest = given.digest)
+     ) as contents order by given.repo_uid, given.digest, contents.platform, contents.digest`,
+    [columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
+  );
+
+/** Returns the digest of the manifest of the SBOM that the server attached to an image. */
+export const findAttachedSbom = async (rows: Read, repoUid: string, digest: string): Promise<string | undefined> => {
+  const [row] = await rows.query("select nullif(sbom_digest, '') from image_contents where repo_uid = $1 and digest = $2", [repoUid, digest]);
+  return row?.[0] ?? undefined;
+};
+
+/**
+ * Queues up to `count` images without an SBOM below a repo or group, after the one with the uid `after`. An image that is being read is
+ * read again, since its reader may not know the rule. Returns the uid of the last one; undefined if no further one exists.
+ */
+export const queueImagesWithoutSbom = async (rows: Write, place: string, after: string, nowMs: number, count: number): Promise<string | undefined> => {
+  const queued = await rows.query(
+    `with chosen as (
+       select uid from image_contents where uid > $2 and uid > $1 || '/' and uid < $1 || '0'
+         and state not in ('IMAGE_CONTENTS_STATE_UNSUPPORTED', 'IMAGE_CONTENTS_STATE_FAILED') and sbom_state <> 'ATTACHED_SBOM_STATE_ATTACHED'
+       order by uid limit $4 for update
+     ), queued as (
+       update image_contents as held set due_time = least(held.due_time, $3::timestamptz), tries = 0 from chosen where held.uid = chosen.uid
+     ) select max(uid), count(*) from chosen`,
+    [place, after, new Date(nowMs).toISOString(), count],
+  );
+  const [last, found] = queued[0] ?? [];
+  return Number(found) < count ? undefined : (last ?? undefined);
+};
+
+const overQuota = "sbom_state = 'ATTACHED_SBOM_STATE_QUOTA_EXCEEDED' and due_time is null and update_time < $1";
+
+/** Returns true if images were last read before this time, and their SBOM did not fit in the quota. */
+export const isSbomOverQuota = async (rows: Read, readBeforeMs: number): Promise<boolean> => {
+  const [row] = await rows.query(`select exists (select from image_contents where ${overQuota})`, [new Date(readBeforeMs).toISOString()]);
+  return row?.[0] === "t";
+};
+
+export const requeueSbomsOverQuota = async (rows: Write, readBeforeMs: number, nowMs: number, count: number): Promise<void> => {
+  await rows.query(
+    `update image_contents set due_time = $2, tries = 0 where uid = any(array(
+       select uid from image_contents where ${overQuota} order by update_time limit $3 for update))`,
+    [new Date(readBeforeMs).toISOString(), new Date(nowMs).toISOString(), count],
   );
 };
 

@@ -79,26 +79,46 @@ export const insertVulnReports = async (rows: Write, drafts: readonly VulnReport
     ],
   );
   if (made.length === 0) return 0;
-  await replaceEarlier(rows, made, nowMs);
+  return byIndexes(rows, async () => {
+    await replaceEarlier(rows, made, nowMs);
+    await deleteOldest(rows, made);
+    return made.length;
+  });
+};
+
+/**
+ * Runs statements that read reports image by image. A connection keeps its first query plan: planned while the table was empty, it reads
+ * the whole table for each image.
+ */
+const byIndexes = async <T>(rows: Read, work: () => Promise<T>): Promise<T> => {
+  await rows.query("select set_config('enable_seqscan', 'off', true)");
+  const result = await work();
+  await rows.query("select set_config('enable_seqscan', 'on', true)");
+  return result;
+};
+
+const deleteOldest = async (rows: Write, places: readonly ReportPlace[]): Promise<void> => {
   await rows.query(
     `delete from vuln_reports where id = any(array(
        select gone.id from unnest($1::text[], $2::text[]) as given(repo_uid, digest) cross join lateral (
          select id from vuln_reports where digest = given.digest and repo_uid = given.repo_uid and replace_time is not null
          order by create_time desc, id desc offset $3) as gone))`,
-    [...placeColumns(made).slice(0, 2), limits.reportsOfImageMax],
+    [...placeColumns(places).slice(0, 2), limits.reportsOfImageMax],
   );
-  return made.length;
 };
 
 /** A tool's latest report on an image is current. */
 const replaceEarlier = async (rows: Write, places: readonly ReportPlace[], nowMs: number): Promise<void> => {
   await rows.query(
-    `update vuln_reports as held set replace_time = case when held.id = latest.id then null else $4::timestamptz end
-     from unnest($1::text[], $2::text[], $3::text[]) as given(repo_uid, digest, tool) cross join lateral (
-       select id from vuln_reports where digest = given.digest and repo_uid = given.repo_uid and tool = given.tool
-       order by create_time desc, id desc limit 1) as latest
-     where held.digest = given.digest and held.repo_uid = given.repo_uid and held.tool = given.tool
-       and (held.replace_time is null) <> (held.id = latest.id)`,
+    `with wrong as materialized (
+       select each.id, each.position = 1 as is_latest from unnest($1::text[], $2::text[], $3::text[]) as given(repo_uid, digest, tool)
+       cross join lateral (
+         select id, replace_time, row_number() over (order by create_time desc, id desc) as position from vuln_reports
+         where digest = given.digest and repo_uid = given.repo_uid and tool = given.tool order by create_time desc, id desc limit 1000) as each
+       where (each.replace_time is null) <> (each.position = 1)
+     ), latest as materialized (select array(select id from wrong where is_latest) as ids)
+     update vuln_reports as held set replace_time = case when held.id = any(latest.ids) then null else $4::timestamptz end
+     from latest where held.id = any(array(select id from wrong))`,
     [...placeColumns(places), timestamp(nowMs)],
   );
 };
@@ -114,12 +134,14 @@ export const findLatestDocuments = (
   tool: string,
   images: readonly { readonly repoUid: string; readonly digest: string }[],
 ): Promise<{ readonly repoUid: string; readonly digest: string; readonly documentDigest: string }[]> =>
-  latestDocument.find(
-    rows,
-    `select ${latestDocument.list} from unnest($2::text[], $3::text[]) as given(repo_uid, digest) cross join lateral (
+  byIndexes(rows, () =>
+    latestDocument.find(
+      rows,
+      `select ${latestDocument.list} from unnest($2::text[], $3::text[]) as given(repo_uid, digest) cross join lateral (
        select repo_uid, digest, document_digest from vuln_reports as held where held.digest = given.digest and held.repo_uid = given.repo_uid
          and held.tool = $1 order by held.create_time desc, held.id desc limit 1) as report`,
-    [tool, columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
+      [tool, columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
+    ),
   );
 
 export interface VulnReportHead {

@@ -5,12 +5,11 @@ import { type JsonObject, objectList, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { parentOf } from "#base/uid.ts";
 import { boundOf, list, type Outcome, type ReadContext, resource } from "#kernel";
+import { endedLife, knownLifecycles, lifeOf, namesOfRepo, releaseOf, unknownLife } from "#registry/lifecycle";
 import { findRepoNames, type Lifecycle } from "#registry/store";
 import type { LifecycleRelease } from "#advisories/store";
-import { knownLifecycles, namesOfRepo } from "./lifecycle/known-lifecycles.ts";
 import { releasesInside } from "./lifecycle/inside.ts";
 import { packageVersion } from "./lifecycle/package-version.ts";
-import { endedLife, lifeOf, releaseOf, unknownLife } from "./lifecycle/release.ts";
 
 const listOfTags = "chainguard.platform.registry.v2.TagsService/ListTags";
 

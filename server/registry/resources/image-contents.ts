@@ -8,12 +8,12 @@ import { limits } from "#base/limits.ts";
 import { parentOf, rootOf } from "#base/uid.ts";
 import { graphOf, openShownSboms, type SbomGraph, sbomWriters, type ShownSbom } from "#advisories/feeds";
 import { type Outcome, type ReadContext, resource } from "#kernel";
+import { knownLifecycles, namesOfPackage } from "#registry/lifecycle";
 import { findManifestByTag, findRepoBlob } from "#registry/store";
 import { findReadSboms, findSbomPackages, type ReadSbomRow } from "#advisories/store";
 import { isAnythingRead, type ReadPackages, readPackages } from "./contents/read-packages.ts";
 import { sbomContentsOf } from "./contents/sbom-contents.ts";
 import { findPlatformDigest, noSuchImage } from "./images/platform-manifest.ts";
-import { knownLifecycles, namesOfPackage } from "./lifecycle/known-lifecycles.ts";
 import { packageNameOf, releaseOfPackage } from "./lifecycle/inside.ts";
 
 const shown = openShownSboms();

@@ -19,6 +19,7 @@ import { pulls } from "./pulls.ts";
 import { pushedImageContents } from "./pushed-image-contents.ts";
 import { repo } from "./repo.ts";
 import { retentionRule } from "./retention-rule.ts";
+import { sbomRule } from "./sbom-rule.ts";
 import { storage } from "./storage.ts";
 import { syncStatus } from "./sync-status.ts";
 import { tagHistory } from "./tag-history.ts";
@@ -45,6 +46,7 @@ export const registryResources = [
   pushedImageContents,
   repo,
   retentionRule,
+  sbomRule,
   storage,
   syncStatus,
   tagHistory,

@@ -6,10 +6,9 @@ import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
 import { ancestry, covers } from "#base/uid.ts";
 import { type Outcome, type ReadContext, requireAnywhere, resource } from "#kernel";
+import { chooseLifecycle, hasEnded } from "#registry/lifecycle";
 import { findLifecyclesBelow, type Lifecycle } from "#registry/store";
-import { chooseLifecycle } from "./lifecycle/known-lifecycles.ts";
 import { packageVersion } from "./lifecycle/package-version.ts";
-import { hasEnded } from "./lifecycle/release.ts";
 
 const saidBy = ({ graceMonths, releases }: Lifecycle): string => JSON.stringify([graceMonths, releases]);
 

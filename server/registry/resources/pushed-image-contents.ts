@@ -1,36 +1,40 @@
 // What was read in the layers of images. Written by pushes and server/application/image-indexing.ts.
 
-import { isObject, objectList, text } from "#base/json.ts";
-import { timestamp } from "#base/time.ts";
+import { isObject, objectList, text, texts } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
+import { findSystems } from "#advisories/store";
 import { boundOf, list, type Outcome, type ReadContext, resource } from "#kernel";
-import { knownLifecycles } from "./lifecycle/known-lifecycles.ts";
-import { endOfLife, namesOfSystem } from "./lifecycle/operating-system.ts";
+import { withEndOfLife } from "#registry/lifecycle";
+import type { Condition } from "#db";
 
 /** Adds the end of life of each operating system. */
 const listContents = async (context: ReadContext): Promise<Outcome> => {
   const { rows, nowMs } = context;
   const outcome = await list(boundOf(context, "gantry.images.v1.ImageContents"))(context);
-  const found = objectList(outcome.reply, "imageContents").map((contents) => {
-    const { operatingSystem } = contents;
-    const os = isObject(operatingSystem) ? operatingSystem : undefined;
-    return { contents, os, group: parentOf(text(contents, "repoUid")), names: os ? namesOfSystem(text(os, "id"), text(os, "name")) : [] };
-  });
-  const find = await knownLifecycles(
-    rows,
-    found.flatMap(({ os, group }) => (os ? [group] : [])),
-    found.flatMap(({ names }) => names),
-  );
-  const today = timestamp(nowMs).slice(0, 10);
-  const imageContents = found.map(({ contents, os, group, names }) =>
-    os ? { ...contents, operatingSystem: { ...os, ...endOfLife(find(group, names), text(os, "version"), today) } } : contents,
-  );
+  const found = objectList(outcome.reply, "imageContents");
+  const located = found.map((contents) => ({
+    group: parentOf(text(contents, "repoUid")),
+    system: isObject(contents.operatingSystem) ? contents.operatingSystem : undefined,
+  }));
+  const systems = await withEndOfLife(rows, located, nowMs);
+  const imageContents = found.map((contents, index) => ({ ...contents, ...(systems[index] ? { operatingSystem: systems[index] } : {}) }));
   return { ...outcome, reply: { ...outcome.reply, imageContents } };
+};
+
+/** The releases that are in a state of the request, of the groups that the caller sees. */
+const conditions = async ({ request, rows, visiblePaths, nowMs }: ReadContext): Promise<Condition[]> => {
+  const states = new Set(texts(request, "endOfLifeStates").filter((state) => state !== "END_OF_LIFE_STATE_UNSPECIFIED"));
+  if (states.size === 0) return [];
+  const found = await findSystems(rows, visiblePaths);
+  const systems = await withEndOfLife(rows, found, nowMs);
+  const keys = found.filter((_, index) => states.has(text(systems[index] ?? {}, "endOfLifeState"))).map(({ key }) => key);
+  return [{ column: "system", comparison: "any", value: keys }];
 };
 
 export const pushedImageContents = resource({
   service: "gantry.images.v1.ImageContentsService",
   message: "gantry.images.v1.ImageContents",
   table: "image_contents",
+  conditions,
   methods: { ListImageContents: { reads: listContents } },
 });

@@ -15,6 +15,7 @@ export * from "./repo-deployments.ts";
 export * from "./repo-manifests.ts";
 export * from "./repo-names.ts";
 export * from "./retention.ts";
+export * from "./sbom-rules.ts";
 export * from "./storage.ts";
 export * from "./tag-history.ts";
 export * from "./tag-policies.ts";

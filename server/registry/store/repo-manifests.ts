@@ -245,12 +245,12 @@ export const countManifestDigests = async (rows: Read, place: string): Promise<n
 
 // ---- promotion -------------------------------------------------------------------------------------------------------
 
-/** Returns the manifests that these list, and their referrers. */
+/** Returns the manifests that these list, and their referrers, without SBOMs that the server attached: the other repo has its own. */
 export const findManifestsAround = async (rows: Read, repo: string, digests: readonly string[], count: number): Promise<string[]> => {
   const found = await rows.query(
     `with held as (select sha256, sha512 from repo_manifests where repo_uid = $1 and sha256 = any($2))
      select referrer.sha256 from held join repo_manifests as referrer
-       on referrer.repo_uid = $1 and referrer.subject <> '' and referrer.subject = any(array[held.sha256, held.sha512])
+       on referrer.repo_uid = $1 and referrer.subject <> '' and referrer.subject = any(array[held.sha256, held.sha512]) and not ${isAttached("referrer")}
      union
      select kept.sha256 from manifest_children as listed join repo_manifests as kept
        on kept.repo_uid = $1 and (kept.sha256 = listed.child or kept.sha512 = listed.child)
@@ -302,6 +302,11 @@ export const copyManifests = async (rows: Write, repo: string, from: string, dig
 
 export type ManifestName = readonly [repo: string, sha256: string];
 
+/** True for an SBOM that the server attached to an image: it is deleted with the image, and keeps nothing. */
+export const isAttached = (manifest: string): string =>
+  `exists (select from image_contents as attached where attached.repo_uid = ${manifest}.repo_uid
+    and attached.sbom_digest <> '' and attached.sbom_digest = ${manifest}.sha256)`;
+
 /**
  * No tag points to it, or did since $3, or did and can be restored; no index lists it; its subject does not exist. Neither it nor a
  * referrer was used since $3.
@@ -313,7 +318,7 @@ const unusedText = `held.use_time < $3
   and not exists (select from deleted_rows where table_name = 'tags' and left(content ->> 'uid', -17) = held.repo_uid and content ->> 'digest' = held.sha256)
   and not exists (select from manifest_children as listed where listed.repo_uid = held.repo_uid and listed.child in (held.sha256, held.sha512))
   and not exists (select from repo_manifests as referrer where referrer.repo_uid = held.repo_uid and referrer.subject <> ''
-    and referrer.subject in (held.sha256, held.sha512) and referrer.use_time >= $3)
+    and referrer.subject in (held.sha256, held.sha512) and referrer.use_time >= $3 and not ${isAttached("referrer")})
   and (held.subject = '' or not exists (select from repo_manifests as about where about.repo_uid = held.repo_uid
     and (about.sha256 = held.subject or about.sha512 = held.subject)))`;
 

@@ -1,6 +1,7 @@
 // Tables retention_rules and retention_runs, and what is known about the tags of a repo.
 
 import { timestamp } from "#base/time.ts";
+import { isAttached } from "./repo-manifests.ts";
 import { columns, expression, flag, nullableTimeMs, number, type Read, type RowOf, text, timeMs, type Write } from "#db";
 
 export type RetentionRule = RowOf<typeof retentionRule>;
@@ -47,10 +48,10 @@ const tagFacts = columns({
     `(select min(listed.sha256) from manifest_children as listed where listed.repo_uid = $1 and listed.child in (tag.digest, manifest.sha512))`,
     text,
   ),
-  /** A manifest with its manifest as the subject. */
+  /** A manifest with its manifest as the subject, other than an SBOM that the server attached. */
   referrer: expression(
     `(select min(about.sha256) from repo_manifests as about
-       where about.repo_uid = $1 and about.subject <> '' and about.subject in (tag.digest, manifest.sha512))`,
+       where about.repo_uid = $1 and about.subject <> '' and about.subject in (tag.digest, manifest.sha512) and not ${isAttached("about")})`,
     text,
   ),
   /** For a tag such as sha256-….sig: the stored image that it is attached to. */

@@ -175,6 +175,19 @@ export const registry: readonly Mutant[] = [
     find: "each.isFromLayers || !each.architectures.isSubsetOf(shown.get(keyOf(each)) ?? new Set())",
     replace: "!each.isFromLayers",
   },
+  {
+    attack: 382,
+    file: "server/application/attached-sboms.ts",
+    find: "if (!(cause instanceof OverQuota)) throw cause;",
+    replace: "if (cause instanceof Error) throw cause;",
+  },
+  {
+    attack: 383,
+    file: "server/registry/resources/distribution/carried-sboms.ts",
+    find: 'if (text(part(manifest, "annotations"), attachedSbomAnnotation) !== "") return false;',
+    replace: "",
+  },
+  { attack: 383, file: "server/registry/store/retention.ts", find: ' and not ${isAttached("about")}', replace: "" },
   { attack: 354, file: "server/application/image-indexing.ts", find: "if (due.tries > limits.contentsTriesMax)", replace: "if (false)" },
   { attack: 354, file: "server/application/image-indexing.ts", find: "throw new TurnOver();", replace: "isFurther = true;" },
   {

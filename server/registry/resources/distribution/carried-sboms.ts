@@ -4,6 +4,7 @@
 
 import { isObject, type Json, type JsonObject, objectList, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { attachedSbomAnnotation } from "#registry/contents";
 import { findManifestByDigest } from "#registry/store";
 import { insertPushedReports, insertSboms, type PushedSbom } from "#advisories/store";
 import type { Write } from "#db";
@@ -34,6 +35,8 @@ const isWrapper = (mediaType: string): boolean => wrapperTypes.has(mediaType) ||
 type IsWanted = (layer: JsonObject, manifest: JsonObject) => boolean;
 
 const mayBeSbom: IsWanted = (layer, manifest) => {
+  // Attached by a server to what it read in the layers, and at most copied since.
+  if (text(part(manifest, "annotations"), attachedSbomAnnotation) !== "") return false;
   const [mediaType, predicate] = [mediaTypeOf(layer), predicateOf(layer, manifest)];
   if (!sbomTypes.has(mediaType) && !isWrapper(mediaType)) return false;
   return predicate === "" || /^https:\/\/(?:spdx\.dev|cyclonedx\.org)\//.test(predicate);

@@ -17,7 +17,7 @@ import {
   type Referrer,
   useManifests,
 } from "#registry/store";
-import { deletePushedReportsOf, deleteVulnReportsOf, withdrawSbomsOf } from "#advisories/store";
+import { deletePushedReportsOf, findAttachedSbom, deleteVulnReportsOf, withdrawSbomsOf } from "#advisories/store";
 import { lockNamed, type Write } from "#db";
 import { requireMutableManifest } from "../tags/immutable-tags.ts";
 import { conditionIn, isConditional, requireCondition } from "../tags/write-condition.ts";
@@ -80,7 +80,10 @@ export const deleteManifest = async (context: WriteContext): Promise<Outcome> =>
   await deletePushedReportsOf(rows, repo.uid, found.sha256);
   await deleteVulnReportsOf(rows, repo.uid, found.sha256, context.nowMs);
   await recheckTagsOf(rows, repo.uid);
+  // The SBOM that the server attached to the image goes with it.
+  const attached = await findAttachedSbom(rows, repo.uid, found.sha256);
   await deleteManifestRow(rows, repo.uid, found.sha256);
+  if (attached !== undefined) await deleteManifestRow(rows, repo.uid, attached);
   return { reply: {} };
 };
 

@@ -2,10 +2,9 @@
 
 import { limits } from "#base/limits.ts";
 import { findSbomPackages, findSbomsBehind, type LifecycleRelease } from "#advisories/store";
+import { namesOfPackage, releaseOf } from "#registry/lifecycle";
 import type { Lifecycle } from "#registry/store";
 import type { Read } from "#db";
-import { namesOfPackage } from "./known-lifecycles.ts";
-import { releaseOf } from "./release.ts";
 
 export interface ProductImage {
   readonly repoUid: string;

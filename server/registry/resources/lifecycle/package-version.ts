@@ -1,8 +1,8 @@
 // A version line of a product, in version 1's form.
 
+import { isLongSupported } from "#registry/lifecycle";
 import type { JsonObject } from "#base/json.ts";
 import type { LifecycleRelease } from "#advisories/store";
-import { isLongSupported } from "./release.ts";
 
 /** @param today UTC, "2026-04-30" */
 export const packageVersion = (release: LifecycleRelease, today: string): JsonObject => ({

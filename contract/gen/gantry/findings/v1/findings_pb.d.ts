@@ -11,6 +11,7 @@ import type { AffectedImageState, AffectedImageStateJson, Suppression, Suppressi
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import type { CoverageStatement, CoverageStatementJson, UnjudgedEcosystem, UnjudgedEcosystemJson } from "../../vulnerabilities/v1/advisory_coverage_pb.js";
 import type { CountingDecision, CountingDecisionJson, FindingDecisionState, FindingDecisionStateJson } from "../../decisions/v1/decisions_pb.js";
+import type { OperatingSystem, OperatingSystemJson } from "../../images/v1/image_contents_pb.js";
 import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/common/uidp_pb.js";
 
 /**
@@ -606,6 +607,13 @@ export declare type RequestedImage = Message<"gantry.findings.v1.RequestedImage"
    * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 5;
    */
   unjudged: UnjudgedEcosystem[];
+
+  /**
+   * Its platforms with files; one for an image that is no index.
+   *
+   * @generated from field: repeated gantry.findings.v1.RequestedPlatform platforms = 6;
+   */
+  platforms: RequestedPlatform[];
 };
 
 /**
@@ -648,6 +656,13 @@ export declare type RequestedImageJson = {
    * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem unjudged = 5;
    */
   unjudged?: UnjudgedEcosystemJson[];
+
+  /**
+   * Its platforms with files; one for an image that is no index.
+   *
+   * @generated from field: repeated gantry.findings.v1.RequestedPlatform platforms = 6;
+   */
+  platforms?: RequestedPlatformJson[];
 };
 
 /**
@@ -655,6 +670,68 @@ export declare type RequestedImageJson = {
  * Use `create(RequestedImageSchema)` to create a new message.
  */
 export declare const RequestedImageSchema: GenMessage<RequestedImage, {jsonType: RequestedImageJson}>;
+
+/**
+ * One platform of a requested image.
+ *
+ * @generated from message gantry.findings.v1.RequestedPlatform
+ */
+export declare type RequestedPlatform = Message<"gantry.findings.v1.RequestedPlatform"> & {
+  /**
+   * Digest of its manifest.
+   *
+   * @generated from field: string digest = 1;
+   */
+  digest: string;
+
+  /**
+   * Its platform, such as `linux/amd64`; empty if its configuration names none, or until it is read.
+   *
+   * @generated from field: string platform = 2;
+   */
+  platform: string;
+
+  /**
+   * Its operating system, with the end of life of its release; absent if it has no os-release file.
+   *
+   * @generated from field: gantry.images.v1.OperatingSystem operating_system = 3;
+   */
+  operatingSystem?: OperatingSystem | undefined;
+};
+
+/**
+ * One platform of a requested image.
+ *
+ * @generated from message gantry.findings.v1.RequestedPlatform
+ */
+export declare type RequestedPlatformJson = {
+  /**
+   * Digest of its manifest.
+   *
+   * @generated from field: string digest = 1;
+   */
+  digest?: string;
+
+  /**
+   * Its platform, such as `linux/amd64`; empty if its configuration names none, or until it is read.
+   *
+   * @generated from field: string platform = 2;
+   */
+  platform?: string;
+
+  /**
+   * Its operating system, with the end of life of its release; absent if it has no os-release file.
+   *
+   * @generated from field: gantry.images.v1.OperatingSystem operating_system = 3;
+   */
+  operatingSystem?: OperatingSystemJson;
+};
+
+/**
+ * Describes the message gantry.findings.v1.RequestedPlatform.
+ * Use `create(RequestedPlatformSchema)` to create a new message.
+ */
+export declare const RequestedPlatformSchema: GenMessage<RequestedPlatform, {jsonType: RequestedPlatformJson}>;
 
 /**
  * What a list says about all of its findings.

@@ -197,6 +197,20 @@ export declare type ImageContents = Message<"gantry.images.v1.ImageContents"> & 
    * @generated from field: google.protobuf.Timestamp update_time = 12;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * Whether it has an SBOM that the server attached by an SBOM rule.
+   *
+   * @generated from field: gantry.images.v1.AttachedSbomState sbom_state = 13;
+   */
+  sbomState: AttachedSbomState;
+
+  /**
+   * Digest of the manifest of this SBOM, a referrer of the image; empty if it has none.
+   *
+   * @generated from field: string sbom_digest = 14;
+   */
+  sbomDigest: string;
 };
 
 /**
@@ -288,6 +302,20 @@ export declare type ImageContentsJson = {
    * @generated from field: google.protobuf.Timestamp update_time = 12;
    */
   updateTime?: TimestampJson;
+
+  /**
+   * Whether it has an SBOM that the server attached by an SBOM rule.
+   *
+   * @generated from field: gantry.images.v1.AttachedSbomState sbom_state = 13;
+   */
+  sbomState?: AttachedSbomStateJson;
+
+  /**
+   * Digest of the manifest of this SBOM, a referrer of the image; empty if it has none.
+   *
+   * @generated from field: string sbom_digest = 14;
+   */
+  sbomDigest?: string;
 };
 
 /**
@@ -350,6 +378,13 @@ export declare type ListImageContentsRequest = Message<"gantry.images.v1.ListIma
    * @generated from field: int32 skip = 7;
    */
   skip: number;
+
+  /**
+   * Only images with an operating system whose release is in one of these states today (UTC).
+   *
+   * @generated from field: repeated gantry.images.v1.EndOfLifeState end_of_life_states = 8;
+   */
+  endOfLifeStates: EndOfLifeState[];
 };
 
 /**
@@ -406,6 +441,13 @@ export declare type ListImageContentsRequestJson = {
    * @generated from field: int32 skip = 7;
    */
   skip?: number;
+
+  /**
+   * Only images with an operating system whose release is in one of these states today (UTC).
+   *
+   * @generated from field: repeated gantry.images.v1.EndOfLifeState end_of_life_states = 8;
+   */
+  endOfLifeStates?: EndOfLifeStateJson[];
 };
 
 /**
@@ -536,6 +578,60 @@ export declare type EndOfLifeStateJson = "END_OF_LIFE_STATE_UNSPECIFIED" | "END_
  * Describes the enum gantry.images.v1.EndOfLifeState.
  */
 export declare const EndOfLifeStateSchema: GenEnum<EndOfLifeState, EndOfLifeStateJson>;
+
+/**
+ * Whether an image has an SBOM that the server attached.
+ *
+ * @generated from enum gantry.images.v1.AttachedSbomState
+ */
+export enum AttachedSbomState {
+  /**
+   * Not given.
+   *
+   * @generated from enum value: ATTACHED_SBOM_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The image has none: no rule asked for it when the image was last read, or nothing was read.
+   *
+   * @generated from enum value: ATTACHED_SBOM_STATE_NONE = 1;
+   */
+  NONE = 1,
+
+  /**
+   * The SBOM is a referrer of the image.
+   *
+   * @generated from enum value: ATTACHED_SBOM_STATE_ATTACHED = 2;
+   */
+  ATTACHED = 2,
+
+  /**
+   * The organization has used up its storage quota. The server tries again daily.
+   *
+   * @generated from enum value: ATTACHED_SBOM_STATE_QUOTA_EXCEEDED = 3;
+   */
+  QUOTA_EXCEEDED = 3,
+
+  /**
+   * The image has too many packages for one document.
+   *
+   * @generated from enum value: ATTACHED_SBOM_STATE_TOO_LARGE = 4;
+   */
+  TOO_LARGE = 4,
+}
+
+/**
+ * Whether an image has an SBOM that the server attached.
+ *
+ * @generated from enum gantry.images.v1.AttachedSbomState
+ */
+export declare type AttachedSbomStateJson = "ATTACHED_SBOM_STATE_UNSPECIFIED" | "ATTACHED_SBOM_STATE_NONE" | "ATTACHED_SBOM_STATE_ATTACHED" | "ATTACHED_SBOM_STATE_QUOTA_EXCEEDED" | "ATTACHED_SBOM_STATE_TOO_LARGE";
+
+/**
+ * Describes the enum gantry.images.v1.AttachedSbomState.
+ */
+export declare const AttachedSbomStateSchema: GenEnum<AttachedSbomState, AttachedSbomStateJson>;
 
 /**
  * Contents of images. The server reads the layers of each image shortly after its push, without an SBOM.
