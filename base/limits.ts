@@ -588,6 +588,8 @@ export const limits = {
   /** Decisions about findings in one organization, which matching reads, and the longest time until one expires. */
   findingDecisionsEach: 10_000,
   decisionMsMax: 366 * 24 * 3600_000,
+  /** Findings in an exported VEX document. */
+  exportedFindingsMax: 20_000,
 
   /**
    * A readme (attack 35): lines, levels of lists and quotes, cells per row, brackets, backticks, parentheses (parsers disagree

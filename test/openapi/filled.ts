@@ -12,6 +12,7 @@ import type { MethodFact } from "#contract/facts.ts";
 import { importReports } from "#advisories/feeds";
 import { csafDocument } from "../csaf-documents.ts";
 import { pushChart } from "../charts.ts";
+import { decideFinding } from "../decided-finding.ts";
 import { configType, openRegistry } from "../registry.ts";
 import { descriptorOf, ociManifest, openPusher } from "../pusher.ts";
 import { tarOf } from "../../server/registry/contents/tar.fixture.ts";
@@ -253,6 +254,10 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     "gantry.images.v1.ImagePackagesService/FindImagePackages": async () => imagePackages,
     "gantry.images.v1.ImagePackagesService/CompareImages": async () => ({ ...imagePackages, toReference: other.digest }),
     "gantry.images.v1.ImagePackagesService/ExportImageSbom": async () => imagePackages,
+    "gantry.decisions.v1.DecisionsService/ExportFindingDecisions": async () => {
+      await decideFinding(world, world.organization, stage.owner);
+      return { parent: world.organization };
+    },
     "gantry.registry.v1.PullsService/GetPulls": async () => ({ uid: await newPulledRepo() }),
     "gantry.registry.v1.PullsService/FindPulls": async () => ({ uid: await newPulledRepo() }),
     "gantry.registry.v1.RetentionRulesService/PreviewRetentionRules": async () => ({ repoUid: await newPulledRepo() }),
