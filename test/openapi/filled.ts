@@ -208,6 +208,12 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     await finishPullCounts(world.server.application.services);
     return uid;
   };
+  let decidedGroup: Promise<string> | undefined;
+  const newDecidedGroup = async (): Promise<string> => {
+    const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "decisions" } }), "uid");
+    await decideFinding(world, group, stage.owner);
+    return group;
+  };
   const requestsOfMade: Readonly<Record<string, () => Promise<JsonObject>>> = {
     [seenByOwner]: async () => {
       const person = { issuer: "https://issuer.example.com", subject: `found-${stage.next()}` };
@@ -255,8 +261,8 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     "gantry.images.v1.ImagePackagesService/CompareImages": async () => ({ ...imagePackages, toReference: other.digest }),
     "gantry.images.v1.ImagePackagesService/ExportImageSbom": async () => imagePackages,
     "gantry.decisions.v1.DecisionsService/ExportFindingDecisions": async () => {
-      await decideFinding(world, world.organization, stage.owner);
-      return { parent: world.organization };
+      decidedGroup ??= newDecidedGroup();
+      return { parent: await decidedGroup };
     },
     "gantry.registry.v1.PullsService/GetPulls": async () => ({ uid: await newPulledRepo() }),
     "gantry.registry.v1.PullsService/FindPulls": async () => ({ uid: await newPulledRepo() }),

@@ -125,14 +125,15 @@ const exportedFinding = columns({
   aliases: expression("held.aliases", textList),
 });
 
-const decisionStates = `'{${["NOT_AFFECTED", "ACCEPTED", "UNDER_INVESTIGATION", "FALSE_POSITIVE"].map((state) => `FINDING_DECISION_STATE_${state}`).join(",")}}'`;
+/** With an index. */
+const decisionStates = ["NOT_AFFECTED", "ACCEPTED", "UNDER_INVESTIGATION", "FALSE_POSITIVE"].map((state) => `'FINDING_DECISION_STATE_${state}'`).join(", ");
 
 /** Returns the unresolved findings of images in and below a group whose decision exists and has not expired. */
 export const findExportedFindings = (rows: Read, group: string, nowMs: number, limit: number): Promise<ExportedFinding[]> =>
   exportedFinding.find(
     rows,
     `select ${exportedFinding.list} from affected_images as held join finding_decisions as decision on decision.uid = held.decision ->> 'uid'
-     where left(held.uid, 40) = left($1, 40) and held.uid > $1 || '/' and held.uid < $1 || '0' and held.decision_state = any(${decisionStates})
+     where left(held.uid, 40) = left($1, 40) and held.uid > $1 || '/' and held.uid < $1 || '0' and held.decision_state in (${decisionStates})
        and held.end_time is null and (decision.expire_time is null or decision.expire_time > $2)
      order by held.uid limit $3`,
     [group, new Date(nowMs).toISOString(), limit],

@@ -4,7 +4,7 @@ import { csafOfDecisions } from "./csaf.ts";
 import { openVexOfDecisions } from "./openvex.ts";
 import type { WriteDecisions } from "./statements.ts";
 
-export { type ExportedDecisions, type StatedDecisions, statedIds, statementsOf } from "./statements.ts";
+export { type ExportedDecisions, statedIds, statementsOf } from "./statements.ts";
 
 export const decisionWriters = { OPENVEX: openVexOfDecisions, CSAF: csafOfDecisions } as const satisfies Readonly<Record<string, WriteDecisions>>;
 
