@@ -598,6 +598,8 @@ export const limits = {
   overdueFindings: 20_000,
   namedDecisionsMax: 100,
   decisionNoticeMs: 7 * 24 * 3600_000,
+  /** Findings in an exported VEX document. */
+  exportedFindingsMax: 20_000,
 
   /**
    * A readme (attack 35): lines, levels of lists and quotes, cells per row, brackets, backticks, parentheses (parsers disagree

@@ -85,6 +85,7 @@ const settled = (value: Json, isDocument: boolean): Json => {
         .replace(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) => (isDocument ? time : timeOf(time)))
         .replace(/(?<![0-9a-f])[0-9a-f]{40}(?:\/[0-9a-f]{16})*(?![0-9a-f])/g, (uid) => uid.split("/").map(uidOf).join("/"))
         .replace(/[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g, "3f2b8c1e-5a4d-4c6b-9e7f-1a2b3c4d5e6f")
+        .replace(/(?<=:export#)[0-9a-f]{32}/, "0123456789abcdef0123456789abcdef")
         .replace(/\bsample-\d+-/g, "sample-")
         .replace(/(?<=\buser_code=)[A-Z-]+/, "BCDF-GHJK")
         // Samples are numbered in creation order, which varies.

@@ -5,7 +5,7 @@ import type { MessageFact, MethodFact } from "#contract/facts.ts";
 import { methods } from "#contract/catalog.ts";
 import { declined, exitStatus, exitStatusOf, wrongUsage } from "../exit-status.ts";
 import { isForPrograms } from "../output/format.ts";
-import { onOneLine } from "../output/escape.ts";
+import { onOneLine, printableJson } from "../output/escape.ts";
 import { printResource } from "../output/print.ts";
 import { askLine } from "./ask.ts";
 import { changeReport } from "./change-report.ts";
@@ -25,6 +25,16 @@ const emptyMessage = "google.protobuf.Empty";
 
 const answersNothing = (method: MethodFact): boolean => method.output.name === emptyMessage;
 
+/** The response is a document with facts about it. */
+const isDocument = ({ output }: MethodFact): boolean => output.byName.get("document")?.kind === "string";
+
+/** Writes the document alone, for a redirect to a file, and the counts beside it to standard error. */
+const printDocument = async ({ output, note }: Session, { output: message }: MethodFact, reply: JsonObject): Promise<void> => {
+  const counts = message.fields.filter(({ kind, json }) => kind === "int32" && reply[json] !== undefined);
+  if (counts.length > 0) note(counts.map(({ name, json }) => `${name.replaceAll("_", " ")}: ${String(reply[json])}`).join(", "));
+  await output.write(`${printableJson(text(reply, "document"))}\n`);
+};
+
 /** Calls the operation, writes its response and returns it. */
 export const runCall = async (session: Session, shape: CommandShape, { request }: BuiltRequest, options: WriteOptions): Promise<JsonObject> => {
   const { client, signal, output, note, terminal } = session;
@@ -35,6 +45,10 @@ export const runCall = async (session: Session, shape: CommandShape, { request }
   if (dryRun) note("dry run: nothing was changed");
   if (answersNothing(method) && !isForPrograms(output.format)) {
     if (!dryRun && terminal.err.isTTY) note("done");
+    return reply;
+  }
+  if (isDocument(method) && output.format === "table" && output.columns === undefined) {
+    await printDocument(session, method, reply);
     return reply;
   }
   await printResource(output, method.output, reply);

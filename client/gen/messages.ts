@@ -2864,6 +2864,14 @@ export interface ExploitPrediction {
   date: string;
 }
 
+/** The group, and the format. */
+export interface ExportFindingDecisionsRequest {
+  /** Group whose images the document is about, with those of the groups below. */
+  parent: string;
+  /** Format of the document (default: OpenVEX). */
+  format?: FindingDecisionsFormat | undefined;
+}
+
 /** The image, and the format. */
 export interface ExportImageSbomRequest {
   /** Uid of the repo. */
@@ -3327,6 +3335,35 @@ export type FindingDecisionState =
   | "FINDING_DECISION_STATE_ACCEPTED"
   | "FINDING_DECISION_STATE_UNDER_INVESTIGATION"
   | "FINDING_DECISION_STATE_FALSE_POSITIVE";
+
+/** Decisions as a VEX document. */
+export interface FindingDecisionsDocument {
+  /** Format of the document. */
+  format: FindingDecisionsFormat;
+  /** How many decisions it states. */
+  decisionCount: number;
+  /** How many findings it states. */
+  findingCount: number;
+  /**
+   * How many findings with a decision it omits: the image has no digest, the package has no package URL, the caller
+   * cannot list the decision, or the same vulnerability of the package is open or has another decision.
+   */
+  omittedFindingCount: number;
+  /** The document in JSON. */
+  document: string;
+}
+
+/**
+ * Format of a VEX document, in JSON.
+ *
+ * - `FINDING_DECISIONS_FORMAT_UNSPECIFIED`: Not given: OpenVEX.
+ * - `FINDING_DECISIONS_FORMAT_OPENVEX`: OpenVEX 0.2.0.
+ * - `FINDING_DECISIONS_FORMAT_CSAF`: CSAF 2.0, profile VEX.
+ */
+export type FindingDecisionsFormat =
+  | "FINDING_DECISIONS_FORMAT_UNSPECIFIED"
+  | "FINDING_DECISIONS_FORMAT_OPENVEX"
+  | "FINDING_DECISIONS_FORMAT_CSAF";
 
 /**
  * Whether a fix is available.

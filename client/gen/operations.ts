@@ -113,6 +113,7 @@ export const operations = {
   findingsDecisionsCreate: { name: "gantry.decisions.v1.DecisionsService/CreateFindingDecision", verb: "POST", path: "/gantry/v1/findingDecisions/{parent=**}", body: "findingDecision", writes: true, reply: "FindingDecision" },
   findingsDecisionsGet: { name: "gantry.decisions.v1.DecisionsService/GetFindingDecision", verb: "GET", path: "/gantry/v1/findingDecisions/{uid=**}", reply: "FindingDecision" },
   findingsDecisionsList: { name: "gantry.decisions.v1.DecisionsService/ListFindingDecisions", verb: "GET", path: "/gantry/v1/findingDecisions", items: "findingDecisions", reply: "ListFindingDecisionsResponse", parent: true },
+  findingsDecisionsExport: { name: "gantry.decisions.v1.DecisionsService/ExportFindingDecisions", verb: "GET", path: "/gantry/v1/findingDecisions/{parent=**}:export", reply: "FindingDecisionsDocument" },
   findingsDecisionsDelete: { name: "gantry.decisions.v1.DecisionsService/DeleteFindingDecision", verb: "DELETE", path: "/gantry/v1/findingDecisions/{uid=**}", writes: true, isEmpty: true },
   deletionsGet: { name: "gantry.deletions.v1.DeletionsService/GetDeletion", verb: "GET", path: "/gantry/v1/deletions/{uid=**}", reply: "Deletion" },
   deletionsList: { name: "gantry.deletions.v1.DeletionsService/ListDeletions", verb: "GET", path: "/gantry/v1/deletions", items: "deletions", reply: "ListDeletionsResponse", parent: true },

@@ -94,6 +94,7 @@ import type {
   ExchangeRequest,
   ExplainRequest,
   ExplainResponse,
+  ExportFindingDecisionsRequest,
   ExportImageSbomRequest,
   ExpungeDeletionRequest,
   ExternalGroupRoleMapping,
@@ -106,6 +107,7 @@ import type {
   FindPullsResponse,
   Finding,
   FindingDecision,
+  FindingDecisionsDocument,
   FindingHistory,
   GenerateScimTokenRequest,
   GenerateScimTokenResponse,
@@ -4225,6 +4227,23 @@ export class FindingsDecisionsApi {
    */
   list(request: ListFindingDecisionsRequest = {}, options?: ListOptions): List<FindingDecision, ListFindingDecisionsResponse> {
     return this.#client.list(operations.findingsDecisionsList, request, options);
+  }
+
+  /**
+   * Export the decisions about images of a group and the groups below as a VEX document for scanners. It states
+   * each vulnerability and package of an image that a decision counts for, of the group, groups below, and those
+   * above whose decisions the caller can list. The same decisions about the same findings have the same document.
+   * FAILED_PRECONDITION if there is nothing to state, or above 20,000 findings.
+   *
+   * Needs `gantry.finding_decisions.list`, `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.decisions.export({ parent: "GROUP_UID" });
+   * ```
+   */
+  export(request: ExportFindingDecisionsRequest, options?: RequestOptions): ApiCall<FindingDecisionsDocument> {
+    return this.#client.one(operations.findingsDecisionsExport, request, options);
   }
 
   /**

@@ -114,6 +114,7 @@ export const commands: readonly (readonly [domain: string, resource: string, ver
   ["findings","decisions","create","gantry.decisions.v1.DecisionsService/CreateFindingDecision","Create a decision about findings"],
   ["findings","decisions","get","gantry.decisions.v1.DecisionsService/GetFindingDecision","Get a decision by its uid"],
   ["findings","decisions","list","gantry.decisions.v1.DecisionsService/ListFindingDecisions","List the decisions visible to the caller, including those that no longer count"],
+  ["findings","decisions","export","gantry.decisions.v1.DecisionsService/ExportFindingDecisions","Export the decisions about images of a group and the groups below as a VEX document for scanners"],
   ["findings","decisions","delete","gantry.decisions.v1.DecisionsService/DeleteFindingDecision","Delete a decision, which withdraws it"],
   ["deletions","","get","gantry.deletions.v1.DeletionsService/GetDeletion","Get a deletion by its uid"],
   ["deletions","","list","gantry.deletions.v1.DeletionsService/ListDeletions","List the deletions in the groups visible to the caller and their descendants, newest first"],

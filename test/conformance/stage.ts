@@ -11,6 +11,7 @@ import { messageByName, methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, type CallOptions, callOver, type Protocol } from "../client.ts";
 import { alpine, apk, pushImage } from "../image-layers.ts";
+import { decideFinding } from "../decided-finding.ts";
 import { openPusher } from "../pusher.ts";
 import { callDistribution, digestOf, sampleBlob, sampleManifest } from "../distribution.ts";
 import { bodyField, bodyOf, createOf, ownFieldsOf, type Sampling, nonEmpty, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
@@ -347,6 +348,13 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     };
   };
 
+  const decidedGroups = new Map<string, Promise<void>>();
+  const decidedIn = (group: string): Promise<void> => {
+    const decided = decidedGroups.get(group) ?? decideFinding(world, group, () => owners.token(rootOf(group)));
+    decidedGroups.set(group, decided);
+    return decided;
+  };
+
   const request: Stage["request"] = async (method, { place = world.organization, capabilities: names, whole = false, uid } = {}) => {
     const seeds = sampling(place, names);
     if (method.distribution) {
@@ -360,6 +368,10 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       await pushImage(openPusher(world, repo, token), "sample", [alpine, apk(["musl", "1.2.5-r0"])]);
       await world.server.contents.turn();
       return { repoUid: uid ?? repo, reference: "sample", ...(method.input.byName.has("to_reference") ? { toReference: "sample" } : {}) };
+    }
+    if (method.rpc === "ExportFindingDecisions") {
+      if (uid === undefined) await decidedIn(place);
+      return { parent: uid ?? place };
     }
     if (method.rpc === "PromoteImage") {
       const source = text(await make(repoMessage, { place }), "uid");

@@ -12,6 +12,7 @@ import type { MethodFact } from "#contract/facts.ts";
 import { importReports } from "#advisories/feeds";
 import { csafDocument } from "../csaf-documents.ts";
 import { pushChart } from "../charts.ts";
+import { decideFinding } from "../decided-finding.ts";
 import { configType, openRegistry } from "../registry.ts";
 import { descriptorOf, ociManifest, openPusher } from "../pusher.ts";
 import { tarOf } from "../../server/registry/contents/tar.fixture.ts";
@@ -207,6 +208,12 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     await finishPullCounts(world.server.application.services);
     return uid;
   };
+  let decidedGroup: Promise<string> | undefined;
+  const newDecidedGroup = async (): Promise<string> => {
+    const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "decisions" } }), "uid");
+    await decideFinding(world, group, stage.owner);
+    return group;
+  };
   const requestsOfMade: Readonly<Record<string, () => Promise<JsonObject>>> = {
     [seenByOwner]: async () => {
       const person = { issuer: "https://issuer.example.com", subject: `found-${stage.next()}` };
@@ -253,6 +260,10 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
     "gantry.images.v1.ImagePackagesService/FindImagePackages": async () => imagePackages,
     "gantry.images.v1.ImagePackagesService/CompareImages": async () => ({ ...imagePackages, toReference: other.digest }),
     "gantry.images.v1.ImagePackagesService/ExportImageSbom": async () => imagePackages,
+    "gantry.decisions.v1.DecisionsService/ExportFindingDecisions": async () => {
+      decidedGroup ??= newDecidedGroup();
+      return { parent: await decidedGroup };
+    },
     "gantry.registry.v1.PullsService/GetPulls": async () => ({ uid: await newPulledRepo() }),
     "gantry.registry.v1.PullsService/FindPulls": async () => ({ uid: await newPulledRepo() }),
     "gantry.registry.v1.RetentionRulesService/PreviewRetentionRules": async () => ({ repoUid: await newPulledRepo() }),

@@ -22,6 +22,7 @@ export {
   optionalTime,
   readCoverage,
 } from "./coverage.ts";
+export { decisionWriters, type DecisionWriterName, type ExportedDecisions, statedIds, statementsOf } from "./decisions/index.ts";
 export { matchImages } from "./match-images.ts";
 export { answerOsvQuestion, answerOsvQuestions, openArchives, type OsvEndpoint, openOsv, requireOsvRecord } from "./osv/index.ts";
 export { readQuestion, readQuestions } from "./osv/question.ts";

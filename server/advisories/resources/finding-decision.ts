@@ -9,6 +9,7 @@ import { likePattern } from "#base/wildcards.ts";
 import { boundOf, type ChangeContext, create, get, list, type Outcome, type ReadContext, resource, type RuleContext, type WriteContext } from "#kernel";
 import { countDecidedFindings, countFindingDecisions, findOutdatedDecisions, lockFindingDecisions, noteDecisionBasis } from "#advisories/store";
 import { findRow } from "#db";
+import { exportDecisions } from "./decisions/export.ts";
 import { authorOf } from "./rules/authoring.ts";
 
 const message = "gantry.decisions.v1.FindingDecision";
@@ -108,5 +109,6 @@ export const findingDecision = resource({
     CreateFindingDecision: { writes: createDecision },
     GetFindingDecision: { reads: getDecision },
     ListFindingDecisions: { reads: listDecisions },
+    ExportFindingDecisions: { reads: exportDecisions },
   },
 });

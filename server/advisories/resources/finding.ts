@@ -339,11 +339,11 @@ const getFindingHistory = async (context: ReadContext): Promise<Outcome> => {
   if (given < 0 || given > limits.findingDaysMax) throw invalid([{ field: "day_count", description: `must be from 1 to ${limits.findingDaysMax}` }]);
   const count = given === 0 ? limits.findingDaysDefault : given;
   const found = await findFindingDays(rows, placesOf(context), nowMs - (count - 1) * dayMs, count);
-  const days = found.map(({ day, severityCounts }) => ({
-    day,
-    findingCount: String(severityCounts.reduce((sum, each) => sum + Number(each), 0)),
-    severityCounts: severityCountsOf((rank) => severityCounts[rank]),
-  }));
+  const days = found.map(({ day, severityCounts }) => {
+    const counted = severityCountsOf((rank) => severityCounts[rank]);
+    const findingCount = String(severityCounts.reduce((sum, each) => sum + Number(each), 0));
+    return { day, findingCount, ...(counted.length > 0 ? { severityCounts: counted } : {}) };
+  });
   return { reply: days.length > 0 ? { days } : {} };
 };
 

@@ -1,7 +1,7 @@
 // Table finding_decisions: decisions of organizations about findings. The kernel writes its rows, and a trigger queues the packages of
 // their advisories for matching, which writes the decisions that count to the findings.
 
-import { columns, expression, nullableText, number, type Read, type RowOf, text, textMap, timeText, type Write } from "#db";
+import { columns, expression, nullableText, number, type Read, type RowOf, text, textList, textMap, timeText, type Write } from "#db";
 import { fingerprintText } from "./advisories.ts";
 
 /** Which findings a decision is about; empty values match all. */
@@ -142,6 +142,66 @@ export const takeEndingDecisions = async (rows: Write, root: string, expiry: Dec
   );
   return found;
 };
+
+// ---- export -------------------------------------------------------------------------------------------------------------
+
+/** A finding with the decision that counts for it. */
+export type ExportedFinding = RowOf<typeof exportedFinding>;
+
+const exportedFinding = columns({
+  decision: expression("decision.uid", text),
+  vulnerability: expression("decision.vulnerability", text),
+  state: expression("decision.state", text),
+  justification: expression("decision.justification", text),
+  reason: expression("decision.reason", text),
+  expireTime: expression(timeText("decision.expire_time"), nullableText),
+  createTime: expression(timeText("decision.create_time"), text),
+  repoUid: expression("held.repo_uid", text),
+  digest: expression("held.digest", text),
+  packageName: expression("held.package_name", text),
+  installedVersion: expression("held.installed_version", text),
+  advisoryId: expression("held.advisory_id", text),
+  aliases: expression("held.aliases", textList),
+});
+
+/** With an index. */
+const decisionStates = ["NOT_AFFECTED", "ACCEPTED", "UNDER_INVESTIGATION", "FALSE_POSITIVE"].map((state) => `'FINDING_DECISION_STATE_${state}'`).join(", ");
+
+/** Returns the unresolved findings of images in and below a group whose decision exists and has not expired. */
+export const findExportedFindings = (rows: Read, group: string, nowMs: number, limit: number): Promise<ExportedFinding[]> =>
+  exportedFinding.find(
+    rows,
+    `select ${exportedFinding.list} from affected_images as held join finding_decisions as decision on decision.uid = held.decision ->> 'uid'
+     where left(held.uid, 40) = left($1, 40) and held.uid > $1 || '/' and held.uid < $1 || '0' and held.decision_state in (${decisionStates})
+       and held.end_time is null and (decision.expire_time is null or decision.expire_time > $2)
+     order by held.uid limit $3`,
+    [group, new Date(nowMs).toISOString(), limit],
+    { rows: limit, wide: false },
+  );
+
+/** A finding that no decision counts for. */
+export type OpenFinding = RowOf<typeof openFinding>;
+
+const openFinding = columns({
+  repoUid: text,
+  digest: text,
+  packageName: text,
+  installedVersion: text,
+  advisoryId: text,
+  aliases: textList,
+});
+
+/** Returns the open findings of these images ("REPO_UID@DIGEST") with one of these IDs of advisories or aliases. */
+export const findOpenFindings = (rows: Read, root: string, images: readonly string[], ids: readonly string[], nowMs: number): Promise<OpenFinding[]> =>
+  openFinding.find(
+    rows,
+    `select ${openFinding.list} from affected_images
+     where left(uid, 40) = $1 and image = any($2) and advisory_ids ?| $3::text[] and end_time is null
+       and (decision is null or decided_until <= $4 or not exists (select from finding_decisions as made where made.uid = affected_images.decision ->> 'uid'))
+       and coalesce(undecided_state, state) <> 'AFFECTED_IMAGE_STATE_SUPPRESSED'`,
+    [root, images, ids, new Date(nowMs).toISOString()],
+    { rows: images.length, wide: true },
+  );
 
 const decided = columns({ uid: text });
 

@@ -659,6 +659,146 @@ export declare type DeleteFindingDecisionRequestJson = {
 export declare const DeleteFindingDecisionRequestSchema: GenMessage<DeleteFindingDecisionRequest, {jsonType: DeleteFindingDecisionRequestJson}>;
 
 /**
+ * The group, and the format.
+ *
+ * @generated from message gantry.decisions.v1.ExportFindingDecisionsRequest
+ */
+export declare type ExportFindingDecisionsRequest = Message<"gantry.decisions.v1.ExportFindingDecisionsRequest"> & {
+  /**
+   * Group whose images the document is about, with those of the groups below.
+   *
+   * @generated from field: string parent = 1;
+   */
+  parent: string;
+
+  /**
+   * Format of the document (default: OpenVEX).
+   *
+   * @generated from field: gantry.decisions.v1.FindingDecisionsFormat format = 2;
+   */
+  format: FindingDecisionsFormat;
+};
+
+/**
+ * The group, and the format.
+ *
+ * @generated from message gantry.decisions.v1.ExportFindingDecisionsRequest
+ */
+export declare type ExportFindingDecisionsRequestJson = {
+  /**
+   * Group whose images the document is about, with those of the groups below.
+   *
+   * @generated from field: string parent = 1;
+   */
+  parent?: string;
+
+  /**
+   * Format of the document (default: OpenVEX).
+   *
+   * @generated from field: gantry.decisions.v1.FindingDecisionsFormat format = 2;
+   */
+  format?: FindingDecisionsFormatJson;
+};
+
+/**
+ * Describes the message gantry.decisions.v1.ExportFindingDecisionsRequest.
+ * Use `create(ExportFindingDecisionsRequestSchema)` to create a new message.
+ */
+export declare const ExportFindingDecisionsRequestSchema: GenMessage<ExportFindingDecisionsRequest, {jsonType: ExportFindingDecisionsRequestJson}>;
+
+/**
+ * Decisions as a VEX document.
+ *
+ * @generated from message gantry.decisions.v1.FindingDecisionsDocument
+ */
+export declare type FindingDecisionsDocument = Message<"gantry.decisions.v1.FindingDecisionsDocument"> & {
+  /**
+   * Format of the document.
+   *
+   * @generated from field: gantry.decisions.v1.FindingDecisionsFormat format = 1;
+   */
+  format: FindingDecisionsFormat;
+
+  /**
+   * How many decisions it states.
+   *
+   * @generated from field: int32 decision_count = 2;
+   */
+  decisionCount: number;
+
+  /**
+   * How many findings it states.
+   *
+   * @generated from field: int32 finding_count = 3;
+   */
+  findingCount: number;
+
+  /**
+   * How many findings with a decision it omits: the image has no digest, the package has no package URL, the caller cannot list the
+   * decision, or the same vulnerability of the package is open or has another decision.
+   *
+   * @generated from field: int32 omitted_finding_count = 4;
+   */
+  omittedFindingCount: number;
+
+  /**
+   * The document in JSON.
+   *
+   * @generated from field: string document = 5;
+   */
+  document: string;
+};
+
+/**
+ * Decisions as a VEX document.
+ *
+ * @generated from message gantry.decisions.v1.FindingDecisionsDocument
+ */
+export declare type FindingDecisionsDocumentJson = {
+  /**
+   * Format of the document.
+   *
+   * @generated from field: gantry.decisions.v1.FindingDecisionsFormat format = 1;
+   */
+  format?: FindingDecisionsFormatJson;
+
+  /**
+   * How many decisions it states.
+   *
+   * @generated from field: int32 decision_count = 2;
+   */
+  decisionCount?: number;
+
+  /**
+   * How many findings it states.
+   *
+   * @generated from field: int32 finding_count = 3;
+   */
+  findingCount?: number;
+
+  /**
+   * How many findings with a decision it omits: the image has no digest, the package has no package URL, the caller cannot list the
+   * decision, or the same vulnerability of the package is open or has another decision.
+   *
+   * @generated from field: int32 omitted_finding_count = 4;
+   */
+  omittedFindingCount?: number;
+
+  /**
+   * The document in JSON.
+   *
+   * @generated from field: string document = 5;
+   */
+  document?: string;
+};
+
+/**
+ * Describes the message gantry.decisions.v1.FindingDecisionsDocument.
+ * Use `create(FindingDecisionsDocumentSchema)` to create a new message.
+ */
+export declare const FindingDecisionsDocumentSchema: GenMessage<FindingDecisionsDocument, {jsonType: FindingDecisionsDocumentJson}>;
+
+/**
  * What was decided.
  *
  * @generated from enum gantry.decisions.v1.FindingDecisionState
@@ -814,6 +954,46 @@ export declare type FindingDecisionReopeningJson = "FINDING_DECISION_REOPENING_U
 export declare const FindingDecisionReopeningSchema: GenEnum<FindingDecisionReopening, FindingDecisionReopeningJson>;
 
 /**
+ * Format of a VEX document, in JSON.
+ *
+ * @generated from enum gantry.decisions.v1.FindingDecisionsFormat
+ */
+export enum FindingDecisionsFormat {
+  /**
+   * Not given: OpenVEX.
+   *
+   * @generated from enum value: FINDING_DECISIONS_FORMAT_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * OpenVEX 0.2.0.
+   *
+   * @generated from enum value: FINDING_DECISIONS_FORMAT_OPENVEX = 1;
+   */
+  OPENVEX = 1,
+
+  /**
+   * CSAF 2.0, profile VEX.
+   *
+   * @generated from enum value: FINDING_DECISIONS_FORMAT_CSAF = 2;
+   */
+  CSAF = 2,
+}
+
+/**
+ * Format of a VEX document, in JSON.
+ *
+ * @generated from enum gantry.decisions.v1.FindingDecisionsFormat
+ */
+export declare type FindingDecisionsFormatJson = "FINDING_DECISIONS_FORMAT_UNSPECIFIED" | "FINDING_DECISIONS_FORMAT_OPENVEX" | "FINDING_DECISIONS_FORMAT_CSAF";
+
+/**
+ * Describes the enum gantry.decisions.v1.FindingDecisionsFormat.
+ */
+export declare const FindingDecisionsFormatSchema: GenEnum<FindingDecisionsFormat, FindingDecisionsFormatJson>;
+
+/**
  * Decisions of an organization about findings (FindingsService). A decision applies to its group and the groups below. If several
  * decisions match a finding, the one of the nearest group counts, then the one with more conditions, then the latest.
  *
@@ -850,6 +1030,19 @@ export declare const DecisionsService: GenService<{
     methodKind: "unary";
     input: typeof ListFindingDecisionsRequestSchema;
     output: typeof ListFindingDecisionsResponseSchema;
+  },
+  /**
+   * Export the decisions about images of a group and the groups below as a VEX document for scanners. It states each vulnerability and
+   * package of an image that a decision counts for, of the group, groups below, and those above whose decisions the caller can list.
+   * The same decisions about the same findings have the same document. FAILED_PRECONDITION if there is nothing to state, or above
+   * 20,000 findings.
+   *
+   * @generated from rpc gantry.decisions.v1.DecisionsService.ExportFindingDecisions
+   */
+  exportFindingDecisions: {
+    methodKind: "unary";
+    input: typeof ExportFindingDecisionsRequestSchema;
+    output: typeof FindingDecisionsDocumentSchema;
   },
   /**
    * Delete a decision, which withdraws it: its findings are open again.

@@ -1,0 +1,38 @@
+// A group with an image, a finding in it, and a decision that counts for the finding.
+
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "#base/json.ts";
+import { rootOf } from "#base/uid.ts";
+import { pushImage } from "./image-layers.ts";
+import { openPusher } from "./pusher.ts";
+import { runImport } from "./story/import.ts";
+import type { World } from "./world.ts";
+
+const record = {
+  schema_version: "1.7.0",
+  id: "GHSA-sample",
+  aliases: ["CVE-2026-9999"],
+  modified: "2026-01-01T00:00:00Z",
+  affected: [{ package: { ecosystem: "npm", name: "sample" }, ranges: [{ type: "SEMVER", events: [{ introduced: "0" }] }] }],
+};
+
+/** Creates them in the group. `token` is an owner's. */
+export const decideFinding = async (world: World, group: string, token: () => Promise<string>): Promise<void> => {
+  const folder = await mkdtemp(join(tmpdir(), "gantry-decided-"));
+  try {
+    const file = join(folder, "record.json");
+    await writeFile(file, JSON.stringify(record));
+    await runImport(world, "advisories", [file], { group: rootOf(group), public: false });
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+  const made = await world.ok("registry.ReposService/CreateRepo", { parent: group, repo: { name: "decided" } }, { token: await token() });
+  const content = JSON.stringify({ name: "sample", version: "1.0.0" });
+  await pushImage(openPusher(world, text(made, "uid"), token), "1", [{ name: "app/node_modules/sample/package.json", content }]);
+  const findingDecision = { vulnerability: "CVE-2026-9999", state: "FINDING_DECISION_STATE_FALSE_POSITIVE", reason: "The package is another one." };
+  await world.ok("gantry.decisions.v1.DecisionsService/CreateFindingDecision", { parent: group, findingDecision }, { token: await token() });
+  await world.server.contents.turn();
+  await world.server.sboms.turn();
+};
