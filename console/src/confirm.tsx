@@ -6,7 +6,7 @@ import type { Question } from "./api.ts";
 import { Dialog } from "./dialog.tsx";
 import { announce, Icon } from "./parts.tsx";
 import { SameRequest } from "./same-request.tsx";
-import { texts } from "./texts.ts";
+import { texts } from "./texts/pages.ts";
 
 export interface Confirmation {
   /** Also the label of the button. */

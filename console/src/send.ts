@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "react";
 import { ApiError } from "../../client/package.ts";
 import { type Answer, ask, preview, type Question, queryClient, type Sent } from "./api.ts";
-import { texts } from "./texts.ts";
+import { texts } from "./texts/pages.ts";
 
 export interface Problems {
   /** Of the request as a whole; "" if there is none. */

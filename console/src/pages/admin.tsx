@@ -18,7 +18,7 @@ import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Empty, Failure, Link, Name, Section, Skeleton, Time, usePageTitle } from "../parts.tsx";
 import { organizations, pageSize } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/admin.ts";
 import { segmentsOfRoot } from "../tree.tsx";
 
 const position = (skip: number) => ({ pageSize, ...(skip > 0 ? { skip } : {}) });

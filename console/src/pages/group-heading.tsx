@@ -5,7 +5,7 @@ import { addressOf, type GroupPage, groupPages } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { Badge, Copy, Name, Tabs, usePageTitle } from "../parts.tsx";
 import { groupAt, type Place } from "../questions.ts";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/group.ts";
 
 interface GroupHeadingProps {
   readonly names: readonly string[];

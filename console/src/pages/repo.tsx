@@ -8,7 +8,7 @@ import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Copy, Digest, Empty, Failure, Icon, Link, Name, NotFound, Skeleton, Time, usePageTitle } from "../parts.tsx";
 import { architectures, type Place, repoAt, tagsIn } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/images.ts";
 
 interface RepoPageProps {
   readonly names: readonly string[];

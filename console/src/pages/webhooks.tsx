@@ -9,7 +9,7 @@ import { Confirm } from "../confirm.tsx";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Copy, Empty, Icon, Link, Name, nameOr, Time } from "../parts.tsx";
 import { pageSize } from "../questions.ts";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/webhooks.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const below = (group: string, skip: number) => ({ uidp: { descendantsOf: group }, pageSize, ...(skip > 0 ? { skip } : {}) });

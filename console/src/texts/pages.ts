@@ -1,0 +1,65 @@
+// Texts that several pages share.
+
+import { texts as first } from "../texts.ts";
+import { count, counted, list, plural } from "./numbers.ts";
+
+export const texts = {
+  ...first,
+
+  none: "None",
+  updated: "Updated",
+  publicRepo: "Anonymous pull",
+  noGroupsTitle: "No groups here",
+  capabilityCount: (number: number): string => counted(number, "capability", "capabilities"),
+  image: "Image",
+  images: "Images",
+  unknown: "Unknown",
+  packageType: "Package type",
+  identity: "Identity",
+  role: "Role",
+  kind: "Type",
+  lastUsed: "Last used",
+  expires: "Expires",
+  organization: "Organization",
+  changeNeeds: (capabilities: readonly string[]): string => `To change them here, you need ${list.format(capabilities)}.`,
+  appliesTo: "The role applies to",
+  andBelow: "and everything below it.",
+  identityUnknown: "Choose an identity from the list, or paste its uid.",
+  roleUnknown: "Choose a role from the list, or paste its uid.",
+  identityHint: "Type a part of a name, or paste a uid.",
+  roleHint: "You can grant only capabilities that you have.",
+  expiresOptional: "Expires (optional)",
+  at: "at",
+  sessionCount: (number: number): string => counted(number, "session", "sessions"),
+  endSession: "End session",
+  endSessionText: "Its access tokens and its refresh token stop working at once. The user can sign in again.",
+  sessionEndedNow: "Session ended",
+  when: "When",
+  filter: "Filter",
+  clearFilter: "Clear",
+  findingCount: (number: number): string => counted(number, "finding", "findings"),
+  noFindingsTitle: "No findings match",
+  noFindingsText: "This says something only about packages that a source covers.",
+  severity: "Severity",
+  severities: {
+    FINDING_SEVERITY_UNSPECIFIED: "Unknown",
+    FINDING_SEVERITY_UNKNOWN: "Unknown",
+    FINDING_SEVERITY_NEGLIGIBLE: "Negligible",
+    FINDING_SEVERITY_LOW: "Low",
+    FINDING_SEVERITY_MEDIUM: "Medium",
+    FINDING_SEVERITY_HIGH: "High",
+    FINDING_SEVERITY_CRITICAL: "Critical",
+  },
+  packageName: "Package",
+  packageHint: "The name of a package, exactly.",
+  exploited: "Exploited",
+  exploitedBy: (date: string): string => `Exploited, fix due by ${date}`,
+  onlyExploited: "Known to be exploited",
+  epss: "EPSS",
+  notCovered: (unjudged: number, images: number): string => {
+    const have = plural.select(unjudged) === "one" ? "has" : "have";
+    return `${count.format(unjudged)} of ${counted(images, "image", "images")} ${have} packages that no source covers, or that were not read.`;
+  },
+  decide: "Decide",
+  state: "State",
+} as const;
