@@ -20,12 +20,10 @@ export interface PresetFacts {
 export const ciSystems = ["github", "gitlab", "kubernetes", "jenkins", "buildkite", "awsRole"] as const;
 export type CiSystem = (typeof ciSystems)[number];
 
-type ClaimMatch = {
-  readonly issuer: string;
-  readonly subject?: string;
-  readonly subjectPattern?: string;
-  readonly claims?: Readonly<Record<string, string>>;
-};
+type ClaimMatch = { readonly issuer: string; readonly claims?: Readonly<Record<string, string>> } & (
+  | { readonly subject: string }
+  | { readonly subjectPattern: string }
+);
 
 type AwsMatch = { readonly awsAccount: string; readonly arnPattern: string; readonly userIdPattern: string };
 

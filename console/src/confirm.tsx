@@ -18,15 +18,27 @@ export interface Confirmation {
   readonly done: string;
   /** False: the change only adds. */
   readonly isDangerous?: boolean;
+  /** After the change. */
+  readonly onDone?: () => void;
 }
 
-export const Confirm = ({ title, about, effect, question, done, isDangerous = true, onClose }: Confirmation & { readonly onClose: () => void }): ReactNode => {
+export const Confirm = ({
+  title,
+  about,
+  effect,
+  question,
+  done,
+  isDangerous = true,
+  onClose,
+  onDone,
+}: Confirmation & { readonly onClose: () => void }): ReactNode => {
   const { problems, isSending, send } = useSend();
   const sent = usePreview(question);
   const confirm = async (): Promise<void> => {
     if (isSending || !(await send(question))) return;
     onClose();
     announce(done);
+    onDone?.();
   };
   return (
     <Dialog label={title} className="dialog form-dialog" onClose={onClose}>

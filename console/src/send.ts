@@ -55,7 +55,7 @@ export const useSend = (fields: readonly string[] = [], { isRead = false }: { re
 /** The request that a form would send. */
 export const usePreview = (question: Question<unknown>): Sent | undefined => {
   const [sent, setSent] = useState<Sent>();
-  const key = JSON.stringify([question.name, question.request]);
+  const key = JSON.stringify([question.name, question.request, question.command]);
   const latest = useRef(question);
   latest.current = question;
   useEffect(() => {

@@ -93,6 +93,7 @@ export const texts = {
   identities: "Identities",
   roles: "Roles",
   bindings: "Role bindings",
+  robots: "Robot accounts",
   groupCount: (number: number): string => counted(number, "group", "groups"),
   digest: "Digest",
   close: "Close",
