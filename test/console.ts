@@ -2,11 +2,12 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import axe from "axe-core";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
 import { methods, version1 } from "#contract/catalog.ts";
-import { type Browser, openChromium, type Page } from "./story/browser.ts";
+import { type Browser, type Locator, openChromium, type Page } from "./story/browser.ts";
 import { start, stopAll } from "./story/processes.ts";
 import { openWorld, type World } from "./world.ts";
 
@@ -65,6 +66,30 @@ export const visit = async (page: Page, path: string): Promise<void> => {
   await page.evaluate(`history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"))`);
   await settled(page);
 };
+
+/** Longer than any part of a page takes. */
+const shownMaxMs = 30_000;
+
+/** Parts of a page arrive one after another: reads until the texts are as expected, and fails with the last ones. */
+const reads = async (read: () => Promise<void>): Promise<void> => {
+  const endMs = performance.now() + shownMaxMs;
+  for (;;) {
+    try {
+      return await read();
+    } catch (error) {
+      if (!(error instanceof assert.AssertionError) || performance.now() > endMs) throw error;
+    }
+    await sleep(50);
+  }
+};
+
+/** Waits until the element's text matches. */
+export const showsText = (element: Locator, expected: RegExp, message?: string): Promise<void> =>
+  reads(async () => assert.match((await element.textContent()) ?? "", expected, message));
+
+/** Waits until the elements have exactly these texts. */
+export const showsTexts = (elements: Locator, expected: readonly string[]): Promise<void> =>
+  reads(async () => assert.deepEqual(await elements.allTextContents(), expected));
 
 const sizes = [
   { width: 1280, height: 800 },

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { objectList, text } from "#base/json.ts";
-import { type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit } from "../console.ts";
+import { openConsoleWorld, requireAccessible, requireOperations, settled, showsText, showsTexts, type ConsoleWorld, views, visit } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
 import type { Page } from "./browser.ts";
@@ -53,13 +53,13 @@ const rowsHere = (page: Page) => page.locator(".here tbody tr");
 
 test("the page shows what the caller may do, and the role bindings of the group and of the groups above with their group", async () => {
   const { page, problems, requests } = await opened.openAs("owner", accessPath);
-  assert.match((await page.locator(".abilities").textContent()) ?? "", /Allowed: Grant access/);
+  await showsText(page.locator(".abilities"), /Allowed: Grant access/);
   await page.locator(".all-capabilities summary").click();
-  assert.match((await page.locator(".all-capabilities dl").textContent()) ?? "", /role_bindings.*create/);
+  await showsText(page.locator(".all-capabilities dl"), /role_bindings.*create/);
   const stations = page.locator(".path").first().locator(".station");
-  assert.deepEqual(await stations.locator(".station-title").allTextContents(), [`${organizationName}Organization`, "paymentsThis group"]);
-  assert.match((await stations.nth(0).textContent()) ?? "", /release-robot.*viewer/);
-  assert.match((await stations.nth(1).textContent()) ?? "", /release-robot.*editor/);
+  await showsTexts(stations.locator(".station-title"), [`${organizationName}Organization`, "paymentsThis group"]);
+  await showsText(stations.nth(0), /release-robot.*viewer/);
+  await showsText(stations.nth(1), /release-robot.*editor/);
   assert.equal(await stations.nth(0).locator(".action").count(), 0, "a role binding is removed in its own group");
   assert.equal(await stations.nth(1).locator("button[aria-label='Remove editor of release-robot']").count(), 1);
   assert.deepEqual(problems, []);
@@ -101,7 +101,7 @@ test("a caller with a part of the permissions sees no forms for the others, and 
   // The organization is hidden, so the path starts at the group.
   await visit(other.page, "/console/payments/-/access");
   await other.page.locator("text=You cannot check the access of others here").waitFor();
-  assert.match((await other.page.locator("main").textContent()) ?? "", /Needs identity\.list, role_bindings\.list, and roles\.list/);
+  await showsText(other.page.locator("main"), /Needs identity\.list, role_bindings\.list, and roles\.list/);
   await requireAccessible(other.page, "limited caller");
   await Promise.all([page.close(), other.page.close()]);
 });
@@ -210,8 +210,8 @@ test("the address of a question shows who has a capability, and through which ro
   const { page, requests } = await opened.openAs("viewer", `${accessPath}?capability=repo.create`);
   const answer = page.locator(".answer");
   await answer.locator("tr", { hasText: "release-robot" }).waitFor();
-  assert.match((await answer.locator("tr", { hasText: "release-robot" }).textContent()) ?? "", /editor at payments/);
-  assert.match((await answer.locator("tr", { hasText: "owner of tests" }).textContent()) ?? "", new RegExp(`owner at ${organizationName}`));
+  await showsText(answer.locator("tr", { hasText: "release-robot" }), /editor at payments/);
+  await showsText(answer.locator("tr", { hasText: "owner of tests" }), new RegExp(`owner at ${organizationName}`));
   assert.equal(await answer.locator("tr", { hasText: "viewer of tests" }).count(), 0);
   requireOperations(requests);
   await answer.locator("a", { hasText: "release-robot" }).click();
@@ -221,10 +221,7 @@ test("the address of a question shows who has a capability, and through which ro
   await page.locator("main", { hasText: "unknown capability" }).waitFor();
   const before = requests.length;
   await visit(page, `${accessPath}?capability=NO%00&identity=no`);
-  assert.deepEqual(await page.locator(".ask .problem").allTextContents(), [
-    "Choose a capability, such as repo.delete.",
-    "Choose an identity from the list, or paste its uid.",
-  ]);
+  await showsTexts(page.locator(".ask .problem"), ["Choose a capability, such as repo.delete.", "Choose an identity from the list, or paste its uid."]);
   assert.ok(requests.slice(before).every(({ url }) => !url.pathname.startsWith("/gantry/v1/access:explain")));
   await page.close();
 });
@@ -239,13 +236,10 @@ test("an explanation shows each role binding at its group, and a denial offers t
   await page.waitForURL((url) => url.searchParams.get("capability") === "repo.create" && url.searchParams.get("identity") === robot);
   const answer = page.locator(".answer");
   await answer.locator(".verdict.yes", { hasText: "release-robot has repo.create in payments" }).waitFor();
-  assert.deepEqual(await answer.locator(".station").allTextContents(), [
-    `${organizationName}OrganizationNo role binding here grants it.`,
-    "paymentsThis groupeditor grants it",
-  ]);
+  await showsTexts(answer.locator(".station"), [`${organizationName}OrganizationNo role binding here grants it.`, "paymentsThis groupeditor grants it"]);
   await visit(page, `${accessPath}?capability=groups.delete&identity=${encodeURIComponent(robot)}`);
   await answer.locator(".verdict.no").waitFor();
-  assert.match((await answer.locator(".station").nth(1).textContent()) ?? "", /editor does not include it/);
+  await showsText(answer.locator(".station").nth(1), /editor does not include it/);
   await answer.locator("button:has-text('Add role binding')").click();
   assert.equal(await page.locator("dialog input").nth(0).inputValue(), "release-robot");
   await page.close();

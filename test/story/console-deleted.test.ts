@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
-import { type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views } from "../console.ts";
+import { openConsoleWorld, requireAccessible, requireOperations, settled, showsText, type ConsoleWorld, views } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
 
@@ -47,7 +47,7 @@ test("a deleted repo is brought back by keyboard alone, after a confirmation", a
   await page.keyboard.press("Enter");
   const dialog = page.locator("dialog");
   await dialog.locator("summary", { hasText: "The same request" }).click();
-  assert.match((await dialog.locator(".command code").nth(1).textContent()) ?? "", /^gantry deletions undelete [0-9a-f/]+$/);
+  await showsText(dialog.locator(".command code").nth(1), /^gantry deletions undelete [0-9a-f/]+$/);
   await requireAccessible(page, "confirmation");
   await dialog.locator("button.primary").focus();
   await page.keyboard.press("Enter");

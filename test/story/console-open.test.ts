@@ -6,7 +6,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { asOwner } from "../database.ts";
 import { runGantry } from "../command-line.ts";
-import { type ConsoleWorld, openConsoleWorld, requireAccessible, views, visit } from "../console.ts";
+import { openConsoleWorld, requireAccessible, showsText, type ConsoleWorld, views, visit } from "../console.ts";
 import type { World } from "../world.ts";
 
 let opened: ConsoleWorld;
@@ -47,7 +47,7 @@ test("gantry open opens the console as the account of the command line once the 
   const { page, problems, requests } = await opened.open(pathOf(address));
   await page.locator("h1", { hasText: "Continue as" }).waitFor();
   assert.equal(new URL(page.url()).hash, "", "the code is not left in the address");
-  assert.match((await page.locator("main").textContent()) ?? "", /owner of tests.*Anyone can send a link like this one/);
+  await showsText(page.locator("main"), /owner of tests.*Anyone can send a link like this one/);
   await page.locator("button:has-text('Continue')").focus();
   await page.keyboard.press("Enter");
   await page.locator(".shell").waitFor();
@@ -65,7 +65,7 @@ test("gantry open opens the console as the account of the command line once the 
 test("the operator's link names the operator and its permissions", async () => {
   const { page } = await opened.open(pathOf(await open(await world.token())));
   await page.locator("h1", { hasText: "Continue as" }).waitFor();
-  assert.match((await page.locator("main").textContent()) ?? "", /The operator has all permissions on this server/);
+  await showsText(page.locator("main"), /The operator has all permissions on this server/);
   for (const { size, colorScheme } of views) {
     await page.setViewportSize(size);
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
@@ -85,7 +85,7 @@ test("attack 334: the link of another account changes nothing until the user agr
   const another = await open(await opened.tokenOf("owner"));
   await page.evaluate(`location.hash = ${JSON.stringify(new URL(another).hash)}`);
   await page.locator("h1", { hasText: "Continue as" }).waitFor();
-  assert.match((await page.locator("main").textContent()) ?? "", /owner of tests/);
+  await showsText(page.locator("main"), /owner of tests/);
   await page.locator("button:has-text('Cancel')").click();
   await page.locator(".shell").waitFor();
   await who.waitFor({ state: "attached" });

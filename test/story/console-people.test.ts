@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { objectList, text } from "#base/json.ts";
-import { type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, views, visit, type Watched } from "../console.ts";
+import { openConsoleWorld, requireAccessible, requireOperations, settled, showsText, type ConsoleWorld, type Watched, views, visit } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
 
@@ -61,7 +61,7 @@ test("an invite is created by keyboard alone, its code is shown once, and its de
   await page.locator("dialog input[type=email]").press("Enter");
   await dialog.locator("h2", { hasText: "Invite created" }).waitFor();
   const code = (await dialog.locator(".command code").first().textContent()) ?? "";
-  assert.match((await dialog.locator(".command code").nth(1).textContent()) ?? "", new RegExp(`^gantry login --server ${world.url} --invite-code ${code}$`));
+  await showsText(dialog.locator(".command code").nth(1), new RegExp(`^gantry login --server ${world.url} --invite-code ${code}$`));
   const [made, ...others] = await invites();
   assert.deepEqual(
     [made?.email, made?.roleUid, made?.singleUse, made?.keyId, others.length],
@@ -94,7 +94,7 @@ test("a caller without the permission to invite sees invites, no form, and the p
   await page.locator(".section-about", { hasText: "you need group_invites.create and role_bindings.create" }).waitFor();
   assert.equal(await page.locator("dialog, button:has-text('Invite'), .action").count(), 0);
   await visit(page, sessionsPath);
-  assert.match((await page.locator("main").textContent()) ?? "", /You need a permission for this page.*identity_providers\.update/);
+  await showsText(page.locator("main"), /You need a permission for this page.*identity_providers\.update/);
   await page.close();
 });
 
@@ -106,7 +106,7 @@ test("an administrator ends the session of a user, whose console then asks to si
   await row.first().waitFor();
   await row.first().locator("button", { hasText: "End session" }).click();
   await admin.page.locator("dialog summary", { hasText: "The same request" }).click();
-  assert.match((await admin.page.locator("dialog .command code").nth(1).textContent()) ?? "", /^gantry sessions group-sessions revoke [0-9a-f/]+$/);
+  await showsText(admin.page.locator("dialog .command code").nth(1), /^gantry sessions group-sessions revoke [0-9a-f/]+$/);
   await admin.page.locator("dialog button.danger").click();
   await admin.page.locator("dialog").waitFor({ state: "detached" });
   requireOperations(admin.requests);
@@ -152,7 +152,7 @@ test("an organization that adds a user has an effect on the user only after the 
   assert.equal(await page.locator("main", { hasText: "other-organization" }).count(), 0);
   await visit(page, accountPath);
   const row = page.locator("tbody tr", { hasText: "other-organization" });
-  assert.match((await row.textContent()) ?? "", /Pending/);
+  await showsText(row, /Pending/);
   await row.locator("button", { hasText: "Decline" }).click();
   await page.locator("dialog button.primary").click();
   await row.filter({ hasText: "Declined" }).waitFor();

@@ -4,7 +4,19 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { type JsonObject, objectList, text } from "#base/json.ts";
-import { callerKinds, type ConsoleWorld, openConsoleWorld, requireAccessible, requireOperations, settled, visit, type Watched, views } from "../console.ts";
+import {
+  callerKinds,
+  openConsoleWorld,
+  requireAccessible,
+  requireOperations,
+  settled,
+  showsText,
+  showsTexts,
+  type ConsoleWorld,
+  type Watched,
+  views,
+  visit,
+} from "../console.ts";
 import { openOwners } from "../owner.ts";
 import { openPusher } from "../pusher.ts";
 import { openWorld, type World } from "../world.ts";
@@ -79,10 +91,9 @@ test("a caller without permissions sees the ID that an administrator needs, and 
   const { page } = await openPage("/console");
   await opened.pasteToken(page, await opened.tokenOf("nobody"));
   await settled(page);
-  const shown = (await page.locator("body").textContent()) ?? "";
-  assert.match(shown, /No access to a group yet/);
-  assert.match(shown, /[0-9a-f]{40}\/[0-9a-f]{16}/);
-  assert.ok(!shown.includes(organizationName));
+  await showsText(page.locator("body"), /No access to a group yet/);
+  await showsText(page.locator("body"), /[0-9a-f]{40}\/[0-9a-f]{16}/);
+  assert.ok(!(await page.locator("body").textContent())?.includes(organizationName));
   await page.close();
 });
 
@@ -91,7 +102,7 @@ test("the position of a list is in the address, the total is exact, and the page
   await opened.pasteToken(page, await opened.tokenOf("viewer"));
   await visit(page, `/console/${organizationName}/team`);
   const repos = page.locator("section", { has: page.locator("h2", { hasText: "Repos" }) });
-  assert.equal(await repos.locator(".count").textContent(), `${repoCount} repos`);
+  await showsTexts(repos.locator(".count"), [`${repoCount} repos`]);
   assert.equal(await repos.locator("tbody tr").count(), 50);
   await repos.locator("a:has-text('Next')").click();
   await page.waitForURL(/\?repos=50$/);
@@ -100,7 +111,7 @@ test("the position of a list is in the address, the total is exact, and the page
   await page.goBack();
   await repos.locator("text=app-00").waitFor();
   await visit(page, `/console/${organizationName}/team?repos=1000`);
-  assert.match((await repos.textContent()) ?? "", /after the last of 61/);
+  await showsText(repos, /after the last of 61/);
   await page.click("summary:has-text('The same request')");
   const command = (await page.locator(".request .command").first().textContent()) ?? "";
   const [, shown = ""] = /'(http[^']+)'/.exec(command) ?? [];
