@@ -14,7 +14,20 @@ interface GroupHeadingProps {
 }
 
 /** Pages that send other requests instead of one for the group's description. */
-const frugal: ReadonlySet<string> = new Set(["access", "audit", "decisions", "deleted", "findings", "invites", "robots", "sessions", "webhooks"]);
+const frugal: ReadonlySet<string> = new Set([
+  "access",
+  "audit",
+  "decisions",
+  "deleted",
+  "findings",
+  "events",
+  "invites",
+  "robots",
+  "rules",
+  "sessions",
+  "storage",
+  "webhooks",
+]);
 
 export const GroupHeading = ({ names, path, current }: GroupHeadingProps): ReactNode => {
   const place = path.at(-1);

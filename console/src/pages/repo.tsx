@@ -101,7 +101,8 @@ const Tags = ({ names, path, repo }: TagsProps): ReactNode => {
         </p>
       )}
       <p className="reference">
-        <span className="quiet">{texts.reference}</span> <code>{reference}</code> <Copy text={reference} what={texts.reference} />
+        <span className="quiet">{texts.reference}</span> <code>{reference}</code> <Copy text={reference} what={texts.reference} />{" "}
+        <Link href={`${addressOf(names, "rules")}?repo=${encodeURIComponent(segmentOf(repo))}`}>{texts.tagRules}</Link>
       </p>
       {tag ? <Details key={tag.uid} repo={repo} tag={tag} reference={reference} imageAddress={addressOfImage(tag.digest)} /> : null}
       <ListSection

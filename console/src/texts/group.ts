@@ -1,6 +1,5 @@
 // Texts of a group's own page.
 
-import { counted } from "./numbers.ts";
 import { texts as shared } from "./pages.ts";
 
 export const texts = {
@@ -12,7 +11,6 @@ export const texts = {
   noGroupsText: "Groups divide an organization into teams or products. A role binding at a group applies to everything below it.",
   noReposTitle: "No repos here",
   noReposText: "Push an image to create the first one:",
-  repoCount: (number: number): string => counted(number, "repo", "repos"),
   severalTitle: "Several groups have this path",
   severalText: "You can see more than one group with these names. Choose one; its address contains the uid.",
 } as const;

@@ -12,6 +12,7 @@ export const texts = {
   pull: "Pull",
   pullCommand: "Pull command",
   reference: "Reference",
+  tagRules: "Tag rules",
   byDigest: "By digest",
   noTagsTitle: "No tags yet",
   noTagsText: "Push an image with a tag:",

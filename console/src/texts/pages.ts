@@ -62,4 +62,10 @@ export const texts = {
   },
   decide: "Decide",
   state: "State",
+  measure: "Measure",
+  stored: "Stored",
+  withoutSharing: "Without sharing",
+  blobs: "Blobs",
+  usedOf: (used: string, quota: string): string => `${used} of ${quota}`,
+  repoCount: (number: number): string => counted(number, "repo", "repos"),
 } as const;

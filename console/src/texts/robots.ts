@@ -17,7 +17,6 @@ export const texts = {
   noKeysTitle: "No pull tokens",
   noKeysText: "For machines that pull images and have no issuer. This command shows the password once:",
   addRobot: "Add a CI identity",
-  robotNeeds: (names: string): string => `To add or remove accounts, you need ${names}.`,
   systems: {
     github: "GitHub Actions",
     gitlab: "GitLab CI",
@@ -41,7 +40,6 @@ export const texts = {
   match: "What a token must match",
   matches: (name: string): string => `${name} matches`,
   access: "Access",
-  accessText: (number: number): string => `It loses ${counted(number, "role binding", "role bindings")}:`,
   noAccess: "No role binding that you can see.",
   roleAt: "at",
   gone: "This account does not exist any more, or you may not see it.",
