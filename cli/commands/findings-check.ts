@@ -187,7 +187,8 @@ a severity is unknown. With +, conditions apply together: high+fixable`,
         terminal.out.write(`${printableJson(JSON.stringify(result, undefined, 2))}\n`);
       } else if (findings.length > 0) terminal.out.write(`${tableOf(findings, policy ?? { fails: () => false, failsOnUnknown: false })}\n`);
       for (const each of unknown) terminal.err.write(`unknown: ${onOneLine(each)}\n`);
-      if (unrated > 0) terminal.err.write(`unknown: ${unrated} findings have no severity\n`);
+      const unratedFindings = unrated === 1 ? "1 finding has" : `${unrated} findings have`;
+      if (unrated > 0) terminal.err.write(`unknown: ${unratedFindings} no severity, which "gantry import vulnerabilities" imports\n`);
       const counted = `${findings.length} ${findings.length === 1 ? "finding" : "findings"}`;
       const verdict = policy === undefined ? counted : `${counted}, ${failing.length} of them ${failing.length === 1 ? "fails" : "fail"} the check`;
       terminal.err.write(`${onOneLine(image)}: ${verdict}${isUnknown ? "; not everything is known" : ""}\n`);

@@ -52,7 +52,9 @@ export const serveCommand = ({ environment, log: everything, err }: Terminal): C
     server = settings.workers === 1 ? await startServer(settings, options) : await startWorkers(settings, { ...options, program: workerProgram });
     const lines = [`Gantry serves ${settings.publicUrl}`];
     if (server.firstOrganization) lines.push(`Created a first organization: ${server.firstOrganization}`);
-    lines.push(`To print an access token, run in another terminal:  ${called} token`);
+    lines.push("In another terminal:");
+    if (settings.servesConsole) lines.push(`  ${called} open --operator   opens the console`);
+    lines.push(`  ${called} token             prints an access token`);
     err.write(`${lines.join("\n")}\n`);
     await notices.ready();
     await stopped;

@@ -404,7 +404,7 @@ test("the first start prints the address, the new organization and the command f
   const made = /^Created a first organization: ([0-9a-f]{40})$/m.exec(text);
   assert.ok(made, text);
   organization = made[1] ?? "";
-  assert.match(text, /^To print an access token, run in another terminal: {2}npx gantry token$/m);
+  assert.match(text, /^In another terminal:\n {2}npx gantry open --operator {3}opens the console\n {2}npx gantry token {13}prints an access token$/m);
 });
 
 test("gantry token prints only the token while the server runs", async () => {

@@ -312,6 +312,46 @@ test("a resolved or suppressed finding is listed only if its state is requested"
   assert.deepEqual([text(gone, "advisoryId"), text(gone, "severity")], [`GHSA-gone-${name}`, "FINDING_SEVERITY_CRITICAL"]);
 });
 
+test("totals of a list are the same from counts kept by group as from its rows, for each filter, group and state of a decision", async () => {
+  const { group, name } = await newGroup();
+  const below = text(await world.ok("iam.GroupsService/CreateGroup", { parent: group, group: { name: "team" } }, { token: await tokenOf(group) }), "uid");
+  const packages = ["kept-1", "kept-2", "kept-3", "kept-4"].map((each) => `${each}-${made}`);
+  const purls = packages.map((each) => `pkg:npm/${each}@1.0.0`);
+  await push(group, `${name}/web`, "latest", purls);
+  await push(group, `${name}/team/api`, "latest", purls.slice(1));
+  const cves = packages.map(() => newCve());
+  for (const [index, each] of packages.entries())
+    await publish(group, `GHSA-${each}`, each, {
+      ...(index % 2 === 0 ? { fixed: "2.0.0" } : {}),
+      vector: [critical, medium, low, critical][index] ?? low,
+      aliases: [cves[index] ?? ""],
+    });
+  await importExploits({ [cves[1] ?? ""]: "2026-03-01", [cves[2] ?? ""]: "2026-03-01" });
+  const until = new Date(world.clock.now + dayMs).toISOString();
+  const decision = { vulnerability: `GHSA-${packages[3]}`, state: "FINDING_DECISION_STATE_ACCEPTED", expireTime: until, reason: "Not reachable." };
+  const totals = async (request: JsonObject): Promise<string> => {
+    const reply = await listFindings(group, request);
+    return [`total ${reply.totalCount ?? 0}`, ...severityCounts(reply)].join(", ");
+  };
+  const requireEqualTotals = async (): Promise<void> => {
+    for (const uidp of [{ descendantsOf: group }, { childrenOf: group }, { descendantsOf: below }])
+      for (const filter of [{}, { fixable: true }, { exploited: true }, { minSeverity: "FINDING_SEVERITY_MEDIUM" }, { fixable: true, exploited: true }]) {
+        // A filter that selects every row is counted row by row.
+        const counted = await totals({ uidp, ...filter, appearedBefore: "2999-01-01T00:00:00Z" });
+        assert.equal(await totals({ uidp, ...filter }), counted, JSON.stringify([uidp, filter]));
+      }
+  };
+  await requireEqualTotals();
+  assert.equal(await totals({}), "total 7, critical 3, medium 2, low 2");
+  await world.ok("gantry.decisions.v1.DecisionsService/CreateFindingDecision", { parent: group, findingDecision: decision }, { token: await tokenOf(group) });
+  await world.server.sboms.turn();
+  await requireEqualTotals();
+  assert.equal(await totals({}), "total 5, critical 1, medium 2, low 2");
+  world.clock.now += 2 * dayMs;
+  await requireEqualTotals();
+  assert.equal(await totals({}), "total 7, critical 3, medium 2, low 2");
+});
+
 for (const protocol of protocols)
   test(`findings are counted by day and severity, and a day without a count is left out (${protocol})`, async () => {
     const { group, name } = await newGroup();

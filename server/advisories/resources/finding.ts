@@ -3,13 +3,14 @@
 
 import { invalid, missing } from "#base/fault.ts";
 import { readImageName } from "#base/image-name.ts";
-import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
+import { type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { pageOf } from "#base/page.ts";
 import { timestamp } from "#base/time.ts";
 import { covers, EVERYWHERE, isUid, parentOf, rootOf } from "#base/uid.ts";
 import { likePattern } from "#base/wildcards.ts";
 import {
+  countOpenFindings,
   findFindingDays,
   findFindingGroups,
   type FindingGroup,
@@ -58,14 +59,21 @@ const readNamedImages = async ({ request, rows, services, visiblePaths }: ReadCo
   return found.flat();
 };
 
-const resolved = new WeakMap<ReadContext, Promise<readonly NamedImage[]>>();
-
-/** Reads once, because tags may move. Throws NOT_FOUND for an image that does not exist or that the caller does not see. */
-const namedImages = (context: ReadContext): Promise<readonly NamedImage[]> => {
-  const known = resolved.get(context) ?? readNamedImages(context);
-  resolved.set(context, known);
-  return known;
+/** Reads once for each request. */
+const once = <Value>(read: (context: ReadContext) => Promise<Value>): ((context: ReadContext) => Promise<Value>) => {
+  const known = new WeakMap<ReadContext, Promise<Value>>();
+  return (context) => {
+    const value = known.get(context) ?? read(context);
+    known.set(context, value);
+    return value;
+  };
 };
+
+/** Tags may move during the request. Throws NOT_FOUND for an image that does not exist or that the caller does not see. */
+const namedImages = once(readNamedImages);
+
+/** Returns whether findings with an expired decision are still to be matched again. */
+const isBehind = once((context) => hasExpiredFindings(context.rows, rangesOf(context), context.nowMs));
 
 /** Says what is unknown about the images of the request. */
 const requestedImages = async (context: ReadContext): Promise<JsonObject[]> => {
@@ -98,17 +106,17 @@ const openStates = ["AFFECTED_IMAGE_STATE_AFFECTED", "AFFECTED_IMAGE_STATE_UNDER
 
 /** An expired decision never counts, even if its findings are still to be matched. */
 const stateConditions = async (context: ReadContext): Promise<Condition[]> => {
-  const { request, rows, nowMs } = context;
+  const { request, nowMs } = context;
   const decisions = [...new Set(texts(request, "decisionStates"))].filter((state) => state !== "FINDING_DECISION_STATE_UNSPECIFIED");
   const states = [...new Set(texts(request, "states"))].filter((state) => state !== "AFFECTED_IMAGE_STATE_UNSPECIFIED");
-  const isBehind = await hasExpiredFindings(rows, rangesOf(context), nowMs);
+  const behind = await isBehind(context);
   const until = (then: string | undefined): Partial<Condition> =>
-    isBehind ? { until: { column: "decided_until", at: timestamp(nowMs), then } } : { indexed: true };
+    behind ? { until: { column: "decided_until", at: timestamp(nowMs), then } } : { indexed: true };
   const out: Condition[] = [];
   if (decisions.length > 0) out.push({ column: "decision_state", comparison: "any", value: decisions, ...until(undefined) });
   if (states.length > 0) out.push({ column: "state", comparison: "any", value: states, ...until("undecided_state") });
   else if (decisions.length > 0) out.push({ column: "end_time", comparison: "null", value: null });
-  else if (isBehind) out.push({ column: "state", comparison: "any", value: openStates, ...until("undecided_state") });
+  else if (behind) out.push({ column: "state", comparison: "any", value: openStates, ...until("undecided_state") });
   else out.push({ column: "closed", comparison: "false", value: null });
   return out;
 };
@@ -173,6 +181,25 @@ const severityCountsOf = (countOf: (rank: number) => string | undefined): JsonOb
     return count === "0" ? [] : [{ severity, count }];
   });
 
+const isEmpty = (value: Json | undefined): boolean =>
+  value === undefined || value === null || value === "" || value === 0 || value === false || (Array.isArray(value) && value.length === 0);
+
+const hasOnly = (given: JsonObject, names: readonly string[]): boolean =>
+  Object.entries(given).every(([name, value]) => names.includes(name) || isEmpty(value));
+
+/** Fields of lists whose totals are kept by group. */
+const countedFields = ["uidp", "minSeverity", "fixable", "exploited", "pageSize", "pageToken", "orderBy", "skip"];
+
+/** Returns the number of findings by rank of severity; undefined if the rows must be counted. */
+const findKeptCounts = async (context: ReadContext): Promise<ReadonlyMap<string, number> | undefined> => {
+  const { request, rows } = context;
+  const isCounted = hasOnly(request, countedFields) && hasOnly(part(request, "uidp"), ["descendantsOf", "childrenOf"]) && !(await isBehind(context));
+  if (!isCounted) return undefined;
+  const filters = { fixable: request.fixable === true, exploited: request.exploited === true };
+  const counts = await countOpenFindings(rows, placesOf(context), { minSeverityRank: severities.indexOf(text(request, "minSeverity")), ...filters });
+  return new Map([...counts].map(([rank, count]) => [String(rank), count]));
+};
+
 /** The list always includes coverage gaps, and counts by severity on its first page. */
 const listFindings = async (context: ReadContext): Promise<Outcome> => {
   const bound = boundOf(context, "gantry.findings.v1.Finding");
@@ -180,7 +207,7 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
   const requested = await requestedImages(context);
   let counts: ReadonlyMap<string, number> | undefined;
   const outcome = await list(bound, async (rows, selection) => {
-    counts = await countRowsBy(rows, bound.shape.table, selection, "severity_rank");
+    counts = (await findKeptCounts(context)) ?? (await countRowsBy(rows, bound.shape.table, selection, "severity_rank"));
     return [...counts.values()].reduce((sum, count) => sum + count, 0);
   })(context);
   const records = objectList(outcome.reply, "findings").map((record) => withoutExpiredDecision(record, context.nowMs));

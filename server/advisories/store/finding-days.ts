@@ -17,8 +17,8 @@ export const writeFindingDay = async (rows: Write, root: string, nowMs: number):
      select owner, $1::date, ${counts.map((each) => `coalesce(found.${each}, 0)`).join(", ")}
      from (select distinct owner from image_coverage where owner >= $2 and owner < $2 || '0') as known
      left join (
-       select left(uid, -17) as owner, ${ranks.map((rank) => `count(*) filter (where severity_rank = ${rank}) as count_${rank}`).join(", ")}
-       from affected_images where not closed and uid >= $2 and uid < $2 || '0' group by 1) as found using (owner)
+       select owner, ${ranks.map((rank) => `sum(row_count) filter (where severity_rank = ${rank}) as count_${rank}`).join(", ")}
+       from finding_counts where owner >= $2 and owner < $2 || '0' group by 1) as found using (owner)
      on conflict (owner, day) do update set ${counts.map((each) => `${each} = excluded.${each}`).join(", ")}
      where (${counts.map((each) => `held.${each}`).join(", ")}) is distinct from (${counts.map((each) => `excluded.${each}`).join(", ")})`,
     [dayOf(nowMs), root],

@@ -90,6 +90,7 @@ export {
   writeStaleAfter,
 } from "./feeds.ts";
 export * from "./finding-decisions.ts";
+export { countOpenFindings } from "./finding-counts.ts";
 export * from "./finding-facts.ts";
 export { findFindingDays, findingDaysRetention, writeFindingDay } from "./finding-days.ts";
 export { findFindingGroups, type FindingGroup, type FindingGroupBy, isFindingGroupBy } from "./finding-groups.ts";

@@ -19,7 +19,12 @@ export const resources: readonly Mutant[] = [
   },
   { attack: 325, file: "server/advisories/resources/authored-advisory-event.ts", find: "draft.reviewState = pendingState;", replace: "" },
   { attack: 326, file: "server/advisories/resources/rules/authoring.ts", find: "events.filter(isApproved).sort(", replace: "[...events].sort(" },
-  { attack: 358, file: "server/advisories/resources/finding.ts", find: "await hasExpiredFindings(rows, rangesOf(context), nowMs)", replace: "false" },
+  {
+    attack: 358,
+    file: "server/advisories/resources/finding.ts",
+    find: "hasExpiredFindings(context.rows, rangesOf(context), context.nowMs)",
+    replace: "Promise.resolve(false)",
+  },
   { attack: 359, file: "server/advisories/feeds/counting-decisions.ts", find: "covers(parentOf(uid), image.owner) &&", replace: "" },
   { attack: 360, file: "server/advisories/resources/finding-decision.ts", find: "!(covers(parent, repo) && (await", replace: "!((await" },
   {
