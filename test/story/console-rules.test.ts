@@ -89,10 +89,12 @@ test("immutable tags are added by keyboard alone, take effect on the next push, 
 });
 
 test("a retention rule of a repo is added for preview only, and the repo's page lists the tags that it deletes with the reason", async () => {
+  await owned.ok(`${service}.ImmutableTagRulesService/CreateImmutableTagRule`, { parent: repo, immutableTagRule: { pattern: "stable-.*" } });
   const { page, problems, requests } = await opened.openAs("owner", `${organizationPath}/payments/-/repos/web`);
   const before = requests.length;
   await page.locator(".reference a", { hasText: "Tag rules" }).click();
   await page.locator(".empty", { hasText: "No tag is deleted by rules" }).waitFor();
+  await page.locator("tbody tr", { hasText: "stable-.*" }).filter({ hasText: "Here" }).waitFor();
   const sent = pageRequests(requests.slice(before));
   assert.ok(sent.length <= 4, sent.map(({ url }) => url.pathname).join("\n"));
   await page.locator("button", { hasText: "Show the tags" }).click();
