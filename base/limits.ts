@@ -588,6 +588,13 @@ export const limits = {
   /** Decisions about findings in one organization, which matching reads, and the longest time until one expires. */
   findingDecisionsEach: 10_000,
   decisionMsMax: 366 * 24 * 3600_000,
+  /** Due date policies in one organization, which each matched finding reads, and findings that one step updates after a change. */
+  dueDatePoliciesEach: 100,
+  dueDateFindings: 2_000,
+  /** Digest events: findings that one event of a group counts as overdue, decisions named in an event, and the notice of an expiry. */
+  overdueFindings: 20_000,
+  namedDecisionsMax: 100,
+  decisionNoticeMs: 7 * 24 * 3600_000,
 
   /**
    * A readme (attack 35): lines, levels of lists and quotes, cells per row, brackets, backticks, parentheses (parsers disagree

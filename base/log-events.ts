@@ -77,6 +77,8 @@ export const logEvents = {
   "feeds.outdated": { level: "warn" },
   "archive.failed": { level: "warn", like: ["ecosystem", "cause"] },
   "images.unmatched": { level: "warn", like: ["organization", "cause"] },
+  "findings.due_dates.failed": { level: "warn", like: ["organization", "cause"] },
+  "findings.events.failed": { level: "warn", like: ["organization", "cause"] },
   "findings.uncounted": { level: "warn", like: ["organization", "cause"] },
   "sbom.failed": { level: "warn", like: ["cause"] },
   "sbom.unreadable": { level: "info" },

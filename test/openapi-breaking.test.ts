@@ -48,3 +48,17 @@ test("additions break nothing: an operation, a response field, a parameter, a de
   assert.deepEqual(brokenPromises(read(), read()), []);
   assert.deepEqual(brokenPromises(read(), after), []);
 });
+
+test("a list may be ordered by further fields, and by no fewer", () => {
+  const read = (change: (pattern: string) => string): JsonObject => {
+    const document = JSON.parse(readFileSync("contract/gen/openapi/decisions.json", "utf8")) as JsonObject;
+    const parameters = at(document, "paths", "/gantry/v1/findingDecisions", "get").parameters as JsonObject[];
+    const schema = at(parameters.find(({ name }) => name === "order_by") ?? {}, "schema");
+    schema.pattern = change(String(schema.pattern));
+    return document;
+  };
+  const landed = read((pattern) => pattern);
+  const [more, fewer] = [read((pattern) => pattern.replace("uid|", "uid|more|")), read((pattern) => pattern.replace("uid|", ""))];
+  assert.deepEqual(brokenPromises(landed, more), []);
+  assert.notDeepEqual(brokenPromises(landed, fewer), []);
+});

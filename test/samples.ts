@@ -34,12 +34,13 @@ const completeBodies: Readonly<Record<string, JsonObject>> = {
 };
 
 /**
- * Other required parts: a retention rule keeps some tags, a false positive needs no more than a reason, an overlay adds something, and a list of
- * requirements has a format.
+ * Other required parts: a retention rule keeps some tags, a false positive needs no more than a reason, a due date policy has a number of days,
+ * an overlay adds something, and a list of requirements has a format.
  */
 const neededParts: Readonly<Record<string, (variant: number) => JsonObject>> = {
   "gantry.registry.v1.RetentionRule": () => ({ keepLast: 3 }),
   "gantry.decisions.v1.FindingDecision": () => ({ state: "FINDING_DECISION_STATE_FALSE_POSITIVE" }),
+  "gantry.findings.v1.DueDatePolicy": () => ({ criticalDays: 7 }),
   "chainguard.platform.registry.v2beta1.Overlay": () => ({ config: { contents: { packages: ["curl"] } } }),
   "chainguard.platform.libraries.v2beta1.CreateRequestGroupRequest": (variant) => ({
     format: "INPUT_FORMAT_REQUIREMENTS_TXT",

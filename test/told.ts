@@ -14,6 +14,8 @@ const untoldColumns: Readonly<Record<string, readonly string[]>> = {
   identities: ["last_seen_time"],
   // A trigger copies them from the organization, whose event covers it.
   groups: ["kind", "status"],
+  // Events of an expiry are about the group.
+  finding_decisions: ["expiring_reported", "expired_reported"],
   // Deliveries report a sink's health; disabling it is an event.
   subscriptions: ["failing_since"],
 };

@@ -18,8 +18,23 @@ const kinds: ReadonlySet<string> = new Set(["type", "format", "const", "$ref", "
 /** A name after "properties" is a property, unless it is a property's own name. */
 const isProperty = (path: Diff["path"]): boolean => path.at(-2) === "properties" && path.at(-3) !== "properties";
 
-const isBreaking = ({ type, action, path }: Diff): boolean =>
+/** Returns the fields of the pattern of an `orderBy` parameter; undefined for other patterns. */
+const orderFields = (pattern: unknown): ReadonlySet<string> | undefined => {
+  const [, fields] = /^\^\(\?:([\w|]+)\)\(\?: \(\?:asc\|desc\)\)\?\$$/.exec(typeof pattern === "string" ? pattern : "") ?? [];
+  return fields === undefined ? undefined : new Set(fields.split("|"));
+};
+
+/** A request may order by more fields than before. */
+const isMoreOrders = ({ action, path, before, after }: Diff): boolean => {
+  if (action !== "replace" || path.at(-1) !== "pattern") return false;
+  const [landed, now] = [orderFields(before), orderFields(after)];
+  return landed !== undefined && now !== undefined && landed.isSubsetOf(now);
+};
+
+const isBreakingKind = ({ type, action, path }: Diff): boolean =>
   type === "breaking" || (action === "remove" && isProperty(path)) || (action === "replace" && kinds.has(String(path.at(-1))) && !isProperty(path));
+
+const isBreaking = (diff: Diff): boolean => !isMoreOrders(diff) && isBreakingKind(diff);
 
 /** Returns the breaking changes, without duplicates. */
 export const brokenPromises = (before: object, after: object): string[] => {

@@ -45,7 +45,7 @@ const headerOf = (path: readonly string[]): string =>
     .replaceAll("_", " ")
     .toUpperCase();
 
-const columnOf = (field: FieldFact, weight: number | undefined): Column => ({ header: headerOf([field.json]), path: [field.json], field, weight });
+export const columnOf = (field: FieldFact, weight: number | undefined): Column => ({ header: headerOf([field.json]), path: [field.json], field, weight });
 
 /** Returns true for a summary of another resource, such as the role of a role binding. */
 const isSummary = ({ shape, kind, message, outputOnly }: FieldFact): boolean =>

@@ -1,5 +1,5 @@
 // Output formats. Tables are for people and may change. The others are stable: json and yaml are one document as in REST, jsonl
-// has one resource per line, csv the columns of a wide table.
+// has one resource per line, csv a column for each field.
 
 import { nearestOf } from "../nearest.ts";
 import { wrongUsage } from "../exit-status.ts";

@@ -6,6 +6,7 @@ import type { FieldFact, MessageFact } from "#contract/facts.ts";
 import { wrongUsage } from "../exit-status.ts";
 import { bold } from "./color.ts";
 import { cellText, type Column, columnsByName, columnsOf, valueAtPath } from "./columns.ts";
+import { csvColumnsOf, csvHead, csvText } from "./csv.ts";
 import { onItsLines, onOneLine, printableJson } from "./escape.ts";
 import type { OutputFormat } from "./format.ts";
 import { gap, tableText, widthOf } from "./table.ts";
@@ -28,7 +29,7 @@ export interface Output {
 }
 
 const chosenColumns = ({ format, columns }: Output, message: MessageFact): readonly Column[] => {
-  if (columns === undefined) return columnsOf(message, format === "wide" || format === "csv");
+  if (columns === undefined) return format === "csv" ? csvColumnsOf(message) : columnsOf(message, format === "wide");
   const { columns: found, unknown } = columnsByName(message, columns);
   if (unknown.length > 0)
     throw wrongUsage(`--columns: unknown field ${unknown.join(", ")}. Known fields: ${message.fields.map(({ json }) => json).join(", ")}`);
@@ -106,23 +107,8 @@ const table = (output: Output, columns: readonly Column[], resources: readonly J
   return tableText(rows, { columns: out.isTTY ? out.columns : undefined, whole: uidAt === -1 ? 0 : uidAt, heading: (line) => bold(colored, line) });
 };
 
-/** RFC 4180, with full enum values and times. */
-const csvLine = (cells: readonly string[]): string =>
-  `${cells.map((cell) => (/[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(",")}\r\n`;
-
-const csvCell = (value: Json | undefined): string => {
-  if (value === undefined || value === null) return "";
-  if (Array.isArray(value)) return value.map((entry) => csvCell(entry)).join(",");
-  return isObject(value) ? JSON.stringify(value) : String(value);
-};
-
 /** Control sequences are kept in files and pipes, and escaped for terminals. */
 const forStream = ({ out }: Output, content: string): string => (out.isTTY ? onItsLines(content) : content);
-
-const csvHead = (output: Output, columns: readonly Column[]): string => forStream(output, csvLine(columns.map(({ path }) => path.join("."))));
-
-const csvText = (output: Output, columns: readonly Column[], resources: readonly JsonObject[]): string =>
-  resources.map((resource) => forStream(output, csvLine(columns.map(({ path }) => csvCell(valueAtPath(resource, path)))))).join("");
 
 const jsonText = (value: Json): string => `${printableJson(JSON.stringify(value, undefined, 2))}\n`;
 
@@ -174,7 +160,7 @@ export const printResource = async (output: Output, message: MessageFact, resour
       return write((await import("./yaml.ts")).yamlText(resource));
     case "csv": {
       const chosen = chosenColumns(output, message);
-      return write(csvHead(output, chosen) + csvText(output, chosen, [resource]));
+      return write(forStream(output, csvHead(chosen) + csvText(chosen, [resource])));
     }
     case "uid":
       return write(wordsText([resource], uidOf));
@@ -219,7 +205,7 @@ export const openListPrinter = (output: Output, message: MessageFact, list: stri
       case "jsonl":
         return linesOf(resources);
       case "csv":
-        return (begun ? "" : csvHead(output, columns)) + csvText(output, columns, resources);
+        return forStream(output, (begun ? "" : csvHead(columns)) + csvText(columns, resources));
       case "uid":
         return wordsText(resources, uidOf);
       case "name":

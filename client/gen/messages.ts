@@ -1819,6 +1819,14 @@ export interface CreateDeploymentRequest {
   charts?: readonly HelmChartInput[] | undefined;
 }
 
+/** The due date policy to create, and where. */
+export interface CreateDueDatePolicyRequest {
+  /** Group to create it in. */
+  parent: string;
+  /** The due date policy. */
+  dueDatePolicy: DueDatePolicyInput;
+}
+
 /** The mapping to make, and where. */
 export interface CreateExternalGroupRoleMappingRequest {
   /** Identity provider to make it in. */
@@ -2181,6 +2189,12 @@ export interface DeleteAuthoredAdvisoryRequest {
   uid: string;
 }
 
+/** Which due date policy to delete. */
+export interface DeleteDueDatePolicyRequest {
+  /** Its uid. */
+  uid: string;
+}
+
 /** Which mapping to delete. */
 export interface DeleteExternalGroupRoleMappingRequest {
   /** Its uid. */
@@ -2496,6 +2510,60 @@ export type DocumentSeverityType =
   | "TYPE_CVSS_V2"
   | "TYPE_CVSS_V3"
   | "TYPE_CVSS_V4";
+
+/**
+ * By when findings in a group's images must be fixed. Days count from when the vulnerability was first found in
+ * the repo, also in earlier images. At least one number of days or `use_exploit_due_date` is required.
+ */
+export interface DueDatePolicy {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** Days for findings of critical severity. 0: no due date. */
+  criticalDays: number;
+  /** Days for findings of high severity. 0: no due date. */
+  highDays: number;
+  /** Days for findings of medium severity. 0: no due date. */
+  mediumDays: number;
+  /** Days for findings of low severity. 0: no due date. */
+  lowDays: number;
+  /** Days for known exploited vulnerabilities of any severity, if that is earlier. 0: the days of the severity. */
+  exploitedDays: number;
+  /**
+   * True: known exploited vulnerabilities are due at the end of the catalog's day (`exploit_due_date`) in UTC, if
+   * that is earlier.
+   */
+  useExploitDueDate: boolean;
+  /** True: only findings with a fixed version have a due date. Days count from when the fix became known. */
+  fixableOnly: boolean;
+  /** When it was made. */
+  createTime: string;
+  /** When it was last changed. */
+  updateTime: string;
+}
+
+/**
+ * By when findings in a group's images must be fixed. Days count from when the vulnerability was first found in
+ * the repo, also in earlier images. At least one number of days or `use_exploit_due_date` is required.
+ */
+export interface DueDatePolicyInput {
+  /** Days for findings of critical severity. 0: no due date. */
+  criticalDays?: number | undefined;
+  /** Days for findings of high severity. 0: no due date. */
+  highDays?: number | undefined;
+  /** Days for findings of medium severity. 0: no due date. */
+  mediumDays?: number | undefined;
+  /** Days for findings of low severity. 0: no due date. */
+  lowDays?: number | undefined;
+  /** Days for known exploited vulnerabilities of any severity, if that is earlier. 0: the days of the severity. */
+  exploitedDays?: number | undefined;
+  /**
+   * True: known exploited vulnerabilities are due at the end of the catalog's day (`exploit_due_date`) in UTC, if
+   * that is earlier.
+   */
+  useExploitDueDate?: boolean | undefined;
+  /** True: only findings with a fixed version have a due date. Days count from when the fix became known. */
+  fixableOnly?: boolean | undefined;
+}
 
 /**
  * Ecosystem of a library.
@@ -3095,6 +3163,11 @@ export interface Finding {
   decision?: CountingDecision;
   /** The state without the decision; absent if there is none. */
   undecidedState: AffectedImageState;
+  /**
+   * By when it must be fixed, by the due date policies of the group (DueDatePoliciesService); absent without a due
+   * date. In this order, findings without a due date come last.
+   */
+  dueTime?: string;
 }
 
 /** Findings of one day, as last counted on it. Resolved and suppressed findings do not count. */
@@ -3278,6 +3351,8 @@ export interface FindingGroup {
    * `web:latest` (by digest without a tag), or the uid of the group.
    */
   label: string;
+  /** Number of findings that are overdue. */
+  overdueCount: string;
 }
 
 /**
@@ -3350,6 +3425,8 @@ export interface FindingSummary {
   severityCounts: FindingSeverityCount[];
   /** The images that the request names. */
   images: RequestedImage[];
+  /** How many results are overdue; on the first page only. */
+  overdueCount: string;
 }
 
 /** The vulnerability will not be fixed. */
@@ -3472,6 +3549,12 @@ export interface GetDeliveryRequest {
 
 export interface GetDeploymentRequest {
   repoId: string;
+}
+
+/** Which due date policy to get. */
+export interface GetDueDatePolicyRequest {
+  /** Its uid. */
+  uid: string;
 }
 
 /** Which mapping to get. */
@@ -3789,6 +3872,8 @@ export interface GroupFindingsRequest {
   skip?: number | undefined;
   /** Only findings for which a decision in one of these states counts. Without `states`, suppressed ones count too. */
   decisionStates?: readonly FindingDecisionState[] | undefined;
+  /** True: only findings whose `due_time` has passed. */
+  overdue?: boolean | undefined;
 }
 
 /** One page of groups of findings. */
@@ -5386,6 +5471,34 @@ export interface ListDocumentsResponse {
   skipped: number;
 }
 
+/** Which due date policies to list. */
+export interface ListDueDatePoliciesRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of due date policies. */
+export interface ListDueDatePoliciesResponse {
+  /** The due date policies of this page. */
+  dueDatePolicies: DueDatePolicy[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
 /** Which events to list. */
 export interface ListEventsRequest {
   /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
@@ -5552,6 +5665,8 @@ export interface ListFindingsRequest {
    * too.
    */
   decisionStates?: readonly FindingDecisionState[] | undefined;
+  /** True: only findings whose `due_time` has passed. */
+  overdue?: boolean | undefined;
 }
 
 /** One page of findings. */

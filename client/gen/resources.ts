@@ -37,6 +37,7 @@ import type {
   CreateAuthoredAdvisoryEventRequest,
   CreateAuthoredAdvisoryRequest,
   CreateDeploymentRequest,
+  CreateDueDatePolicyRequest,
   CreateExternalGroupRoleMappingRequest,
   CreateFindingDecisionRequest,
   CreateGroupInviteRequest,
@@ -57,6 +58,7 @@ import type {
   DeleteAccountAssociationRequest,
   DeleteAuthoredAdvisoryEventRequest,
   DeleteAuthoredAdvisoryRequest,
+  DeleteDueDatePolicyRequest,
   DeleteExternalGroupRoleMappingRequest,
   DeleteFindingDecisionRequest,
   DeleteGroupInviteRequest,
@@ -78,6 +80,7 @@ import type {
   Delivery,
   Deployment,
   Document,
+  DueDatePolicy,
   EmptyRequest,
   EnableSubscriptionRequest,
   EnableSubscriptionResponse,
@@ -116,6 +119,7 @@ import type {
   GetDeletionRequest,
   GetDeliveryRequest,
   GetDeploymentRequest,
+  GetDueDatePolicyRequest,
   GetExternalGroupRoleMappingRequest,
   GetFindingDecisionRequest,
   GetFindingHistoryRequest,
@@ -189,6 +193,8 @@ import type {
   ListDeliveriesResponse,
   ListDocumentsRequest,
   ListDocumentsResponse,
+  ListDueDatePoliciesRequest,
+  ListDueDatePoliciesResponse,
   ListEventsRequest,
   ListEventsResponse,
   ListExternalGroupRoleMappingsRequest,
@@ -4154,6 +4160,75 @@ export class FindingsDecisionsApi {
   }
 }
 
+/**
+ * Due date policies of groups, which give findings a due date (`due_time`). A policy applies to its group and the
+ * groups below. The policies of the nearest group with at least one count; if it has several, the earliest due
+ * date of a finding counts.
+ */
+export class FindingsDueDatePoliciesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Create a due date policy. Findings that exist get their due dates in the background, usually within seconds.
+   *
+   * Needs `gantry.findings.decide`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.dueDatePolicies.create({ parent: "GROUP_UID", dueDatePolicy: {} });
+   * ```
+   */
+  create(request: CreateDueDatePolicyRequest, options?: RequestOptions): ApiCall<DueDatePolicy> {
+    return this.#client.one(operations.findingsDueDatePoliciesCreate, request, options);
+  }
+
+  /**
+   * Get a due date policy by its uid.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.dueDatePolicies.get({ uid: "DUE_DATE_POLICY_UID" });
+   * ```
+   */
+  get(request: GetDueDatePolicyRequest, options?: RequestOptions): ApiCall<DueDatePolicy> {
+    return this.#client.one(operations.findingsDueDatePoliciesGet, request, options);
+  }
+
+  /**
+   * List the due date policies visible to the caller.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const dueDatePolicy of gantry.findings.dueDatePolicies.list()) console.log(dueDatePolicy.uid);
+   * ```
+   */
+  list(request: ListDueDatePoliciesRequest = {}, options?: ListOptions): List<DueDatePolicy, ListDueDatePoliciesResponse> {
+    return this.#client.list(operations.findingsDueDatePoliciesList, request, options);
+  }
+
+  /**
+   * Delete a due date policy. Its findings get the due dates of other policies, or none, in the background.
+   *
+   * Needs `gantry.findings.decide`.
+   *
+   * @example
+   * ```ts
+   * await gantry.findings.dueDatePolicies.delete({ uid: "DUE_DATE_POLICY_UID" });
+   * ```
+   */
+  delete(request: DeleteDueDatePolicyRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.findingsDueDatePoliciesDelete, request, options);
+  }
+}
+
 /** The operations of `gantry findings`. */
 export class FindingsApi {
   readonly #client: TypedClient;
@@ -4163,10 +4238,17 @@ export class FindingsApi {
    * conditions, then the latest.
    */
   readonly decisions: FindingsDecisionsApi;
+  /**
+   * Due date policies of groups, which give findings a due date (`due_time`). A policy applies to its group and the
+   * groups below. The policies of the nearest group with at least one count; if it has several, the earliest due
+   * date of a finding counts.
+   */
+  readonly dueDatePolicies: FindingsDueDatePoliciesApi;
 
   constructor(client: TypedClient) {
     this.#client = client;
     this.decisions = new FindingsDecisionsApi(client);
+    this.dueDatePolicies = new FindingsDueDatePoliciesApi(client);
   }
 
   /**

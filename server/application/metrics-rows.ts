@@ -6,7 +6,7 @@ import type { Clock } from "#base/time.ts";
 import type { Schedule } from "#advisories/feeds";
 import type { Metrics } from "#metrics";
 import { countBlobs } from "#registry/store";
-import { countHeldFeeds, countStaleFeeds } from "#advisories/store";
+import { countHeldFeeds, countOverdueFindings, countStaleFeeds } from "#advisories/store";
 import { findDeliveryBacklog, findFeedStates, findOutboxBacklog, findRegistryBacklog, findSchemaVersion, type Store } from "#db";
 
 /** Caches failures too, so that metrics do not all query a database that is down. */
@@ -28,6 +28,7 @@ interface WatchedParts {
 
 /** All label values, so that zeros are exported too. */
 const heldReasons = ["EMPTY", "UNREADABLE", "SHRUNK", "OLDER"] as const;
+const severitiesByRank = ["unknown", "negligible", "low", "medium", "high", "critical"] as const;
 const staleKinds = ["advisories", "vulnerabilities"] as const;
 
 /** Registers the metrics of backlogs and feeds. */
@@ -86,6 +87,12 @@ export const watchRows = (metrics: Metrics, { store: { read }, clock, feeds, fee
   metrics.watch("gantry_feeds_stale", async () => {
     const known = new Map((await stale()).map(({ kind, feeds: count }) => [kind, count]));
     return staleKinds.map((kind) => ({ labels: { kind }, value: known.get(kind) ?? 0 }));
+  });
+
+  const overdue = remember(limits.metricTotalsKeptMs, () => countOverdueFindings(read, clock()));
+  metrics.watch("gantry_findings_overdue", async () => {
+    const known = new Map((await overdue()).map(({ severityRank, count }) => [severityRank, count]));
+    return severitiesByRank.map((severity, rank) => ({ labels: { severity }, value: known.get(rank) ?? 0 })).reverse();
   });
 
   // URLs of feeds may hold secrets, so the label is the feed's number in the file.

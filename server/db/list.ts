@@ -41,7 +41,7 @@ export interface Condition {
   /** "has": a jsonb list contains one of the texts; "contains": LIKE; "matches": an entry of a jsonb list matches one of the LIKE patterns. */
   readonly comparison: "equal" | "any" | "after" | "before" | "false" | "null" | "set" | "has" | "contains" | "matches";
   readonly value: Param;
-  /** "equal", "any": indexed within each root, as "after" requires. "has", "contains": a GIN index serves this value. */
+  /** "equal", "any", "before": indexed within each root, as "after" requires. "has", "contains": a GIN index serves this value. */
   readonly indexed?: boolean;
   /** "any": from the time in `column` on, the column `then` has the value, or there is none. Not indexed. */
   readonly until?: { readonly column: string; readonly at: string; readonly then: string | undefined };
@@ -60,7 +60,7 @@ export interface Selection {
   readonly countMax?: number | undefined;
   /** If known; decides between sorting and scanning. */
   readonly size: number | undefined;
-  /** A lower bound over the whole root selects fewer rows than the branches. */
+  /** A bound over the whole root selects fewer rows than the branches. */
   readonly large?: boolean;
 }
 
@@ -99,9 +99,9 @@ const restrictToChildren = (selection: Selection): Selection => {
 
 type AccessPath =
   | { readonly by: "uid" }
-  /** Within each root; the field may have a lower bound. */
+  /** Within each root; the field may have a bound. */
   | { readonly by: "order" }
-  /** An equality or a lower bound. */
+  /** An equality or a bound. */
   | { readonly by: "field"; readonly condition: Condition }
   /** Several values. */
   | { readonly by: "values"; readonly condition: Condition }
@@ -123,8 +123,11 @@ const uidPath: AccessPath = { by: "uid" };
 /** Root rows have their own index; other depths are not selective. */
 const isInRoot = ({ column, value }: Condition): boolean => column === "depth" && value === 0;
 
+/** A lower bound, or an upper one with an index. */
+const isBound = ({ comparison, indexed }: Condition): boolean => comparison === "after" || (comparison === "before" && indexed === true);
+
 /** Rows newer than a time may all be behind the older ones. */
-const isBounded = (path: AccessPath): boolean => path.by === "field" && path.condition.comparison === "after";
+const isBounded = (path: AccessPath): boolean => path.by === "field" && isBound(path.condition);
 
 /** The path may select all rows of an organization or a parent. */
 const isUnselective = (path: AccessPath | undefined): boolean =>
@@ -144,7 +147,7 @@ const mostSelectivePath = (selection: Selection): AccessPath | undefined => {
   if (fixed) return { by: "field", condition: fixed };
   const several = selection.conditions.find(({ comparison, indexed }) => indexed === true && ["any", "has", "contains"].includes(comparison));
   if (several) return { by: several.comparison === "any" ? "values" : "heap", condition: several };
-  const bounded = findCondition(selection, "after");
+  const bounded = selection.conditions.find(isBound);
   // In part of a root, this index also reads the other parts.
   return bounded && (coversWholeRoots(selection) || selection.large) ? { by: "field", condition: bounded } : undefined;
 };
@@ -159,7 +162,7 @@ const strategyOfAnySize = (selection: Selection): Strategy | undefined => {
   if (looksThrough(selection)) return undefined;
   switch (path?.by) {
     case undefined:
-      if (column === "uid") return findCondition(selection, "after") ? undefined : { path: uidPath, sorts: false };
+      if (column === "uid") return selection.conditions.some(isBound) ? undefined : { path: uidPath, sorts: false };
       return coversWholeRoots(selection) ? { path: { by: "order" }, sorts: false } : undefined;
     // No ordered index finds these.
     case "uid":
@@ -310,9 +313,9 @@ const afterCursor = (parameters: Parameters, { after, order }: Selection, column
   return [`(${column}, uid) ${sign} (${parameters.add(after.value)}, ${parameters.add(after.uid)})`];
 };
 
-/** An index scan can start at the cursor or at a lower bound; the cursor is tighter. */
+/** An index scan can start at the cursor or at a bound; the cursor is tighter. */
 const isBehindCursor = ({ after, order }: Selection, { column, comparison }: Condition): boolean =>
-  comparison === "after" && column === order.column && after !== undefined && !order.descending;
+  comparison === (order.descending ? "before" : "after") && column === order.column && after !== undefined;
 
 const isScannedByUid = ({ order }: Selection, path: AccessPath, readsAll: boolean): boolean => path.by === "parent" && !readsAll && order.column === "uid";
 
@@ -320,7 +323,7 @@ const isOfPartialIndex = ({ comparison }: Condition): boolean => ["null", "set",
 
 /** Whether the planner may use an index for a condition outside the path. */
 const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Condition, readsAll: boolean): boolean => {
-  if (condition.comparison === "before" || condition.comparison === "matches" || condition.until) return false;
+  if ((condition.comparison === "before" && condition.indexed !== true) || condition.comparison === "matches" || condition.until) return false;
   if (condition.comparison === "contains" && (condition.indexed !== true || !readsAll)) return false;
   if (isOfPartialIndex(condition) || (condition.column === "depth" && !isInRoot(condition))) return true;
   switch (path.by) {
@@ -332,7 +335,7 @@ const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Cond
     case "order":
       // The index reads one range after the other and nothing between them.
       if (condition.comparison === "any") return condition.column === selection.order.column;
-      return condition.comparison === "after" && condition.column === selection.order.column && !isBehindCursor(selection, condition);
+      return isBound(condition) && condition.column === selection.order.column && !isBehindCursor(selection, condition);
     case "field":
     case "values":
     case "heap":

@@ -314,6 +314,12 @@ export const declared = {
     labels: { reason: ["EMPTY", "UNREADABLE", "SHRUNK", "OLDER"] },
     of: "database",
   },
+  gantry_findings_overdue: {
+    kind: "gauge",
+    help: "Open findings whose due date has passed, by severity.",
+    labels: { severity: ["critical", "high", "medium", "low", "negligible", "unknown"] },
+    of: "database",
+  },
   gantry_feeds_stale: {
     kind: "gauge",
     help: "Sources without a successful import within their limit, by kind. Covers all imports.",

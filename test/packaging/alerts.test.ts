@@ -185,6 +185,7 @@ const cases: readonly Case[] = [
   steady("GantryImagesUnread", 16, "gantry_images_oldest_due_seconds", 3_601, 3_600),
   steady("GantryFeedHeld", 16, 'gantry_feeds_held{reason="shrunk"}', 1, 0),
   steady("GantryFeedStale", 16, 'gantry_feeds_stale{kind="osv"}', 1, 0),
+  steady("GantryFindingsOverdue", 16, 'gantry_findings_overdue{severity="critical"}', 1, 0),
   steady("GantryBackupOld", 5, "gantry_backup_last_timestamp_seconds", -2 * day, -2 * day + 600),
   step("GantryMaintenanceFails", 'gantry_maintenance_runs_total{part="outbox",outcome="failed"}', 2, 1),
   {

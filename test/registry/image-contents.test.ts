@@ -451,3 +451,34 @@ test("the age of the oldest image that is due is a metric, and is 0 when all ima
   assert.equal(await ageMs(), 0);
   world.clock.now = start;
 });
+
+test("a push that moves a tag reports no finding as resolved before the new image is read, and those of an unchanged package never", async () => {
+  const tenant = await openTenant();
+  await importAdvisories(tenant, advisoryOf("ALPINE-1", "Alpine:v3.20", "openssl", "3.3.2-r1"));
+  const registry = tenant.repo("app");
+  const changes = async (): Promise<string[]> => {
+    const reply = await tenant.list("gantry.events.v1.EventsService/ListEvents", { uidp: { descendantsOf: tenant.group }, pageSize: 200 });
+    return objectList(reply, "events").flatMap((event) => {
+      const [, change = ""] = /^dev\.gantry\.findings\.(appeared|resolved|reopened)\.v1$/.exec(text(event, "type")) ?? [];
+      return change === "" ? [] : [change];
+    });
+  };
+  /** The tag moves before the layers of its image are read. */
+  const push = async (...packages: [name: string, version: string][]): Promise<void> => {
+    await pushImage(registry, "latest", [alpine, apk(...packages)]);
+    await world.server.sboms.turn();
+  };
+  await push(["openssl", "3.3.2-r0"]);
+  await turn();
+  world.clock.now += 60_000;
+  await push(["openssl", "3.3.2-r0"], ["musl", "1.2.5-r0"]);
+  await turn();
+  assert.deepEqual((await affectedOf(tenant)).length, 1);
+  world.clock.now += 60_000;
+  await push(["musl", "1.2.5-r0"]);
+  await world.server.delivery.finish();
+  assert.deepEqual(await changes(), ["appeared"]);
+  await turn();
+  await world.server.delivery.finish();
+  assert.deepEqual(await changes(), ["appeared", "resolved"]);
+});

@@ -159,6 +159,10 @@ test("a list is read to its last page; --limit stops and prints the total to sta
   const whole = await run(["iam", "groups", "list", "--children-of", parent, "-o", "json", "--limit", "205"]);
   const document = JSON.parse(whole.out) as JsonObject;
   assert.deepEqual([whole.err, objectList(document, "groups").length, document.totalCount, document.nextPageToken], ["", 205, "205", undefined]);
+  for (const format of ["csv", "jsonl"]) {
+    const lines = (await done(["iam", "groups", "list", "--children-of", parent, "-o", format])).trim().split(/\r?\n/);
+    assert.deepEqual([lines.length, new Set(lines).size], format === "csv" ? [206, 206] : [205, 205], format);
+  }
   for (const wrong of ["0", "-1", "many"]) assert.equal((await run(["iam", "groups", "list", "--limit", wrong])).status, 64);
 });
 

@@ -2,17 +2,19 @@
 // advisories are matched with their packages in all images, changed images with all their packages. The next import catches up on
 // failures. Without changes nothing is written.
 
-import { operatorUid } from "#base/operator.ts";
 import { type Json, type JsonObject, part, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { ancestry, covers, parentOf } from "#base/uid.ts";
 import { packageNameKeyOfType } from "#base/versions/package-name.ts";
-import { type Cause, type Services, toldEvent } from "#kernel";
+import { type Services, toldEvent } from "#kernel";
 import { record } from "#outbox";
 import {
   addOrganizationToMatch,
   type CoveredImage,
+  countDeferredFindings,
   countImagesOf,
+  countOpenedFindings,
+  countResolvedFindings,
   type AffectedImageDraft,
   affectedImageUid,
   type ChangeToMatch,
@@ -38,6 +40,7 @@ import {
   findTaggedImages,
   lockMatching,
   markMatched,
+  type OpenedRows,
   refreshAdvisoryCoverage,
   type MatchableAdvisory,
   type ImageRepo,
@@ -45,12 +48,14 @@ import {
   type TaggedImage,
   writeAffectedImages,
   writeImageCoverage,
+  type WrittenRow,
 } from "#advisories/store";
 import type { Write } from "#db";
 import { writeOwnReports } from "./reports/own-reports.ts";
 import { architectureOf } from "./judge-statements.ts";
 import { judgesOf } from "./judge-advisory.ts";
 import { countingDecision, decisionMessage, openDecisions, suppresses } from "./counting-decisions.ts";
+import { backgroundCause, FindingDigests } from "./finding-events.ts";
 import { openFindingFacts } from "./finding-facts.ts";
 import { boundedEcosystems, ecosystemKey, imageEcosystemOf } from "./coverage.ts";
 import { type InstalledPackage, installedPackageOf, isOfDistribution, type PackageVerdict } from "./judge-package.ts";
@@ -320,6 +325,7 @@ const chunksOf = function* (repos: readonly SizedRepo[]): Generator<ImageRepo[]>
 
 /** Newly affected or suppressed images, by advisory, false positive and decision. */
 class Newly {
+  readonly digests = new FindingDigests();
   readonly groups = new Map<
     string,
     {
@@ -357,6 +363,18 @@ class Newly {
 const slicesOf = <T>(rows: readonly T[]): T[][] =>
   Array.from({ length: Math.ceil(rows.length / limits.matchedRows) }, (_, index) => rows.slice(index * limits.matchedRows, (index + 1) * limits.matchedRows));
 
+/** Returns the written rows that are open and were not before. */
+const openedRows = (drafts: readonly AffectedImageDraft[], written: readonly WrittenRow[], before: ReadonlyMap<string, HeldRow>): OpenedRows => {
+  const open = new Set(drafts.filter((draft) => !isSuppressed(draft)).map(({ uid }) => uid));
+  const opened = written.filter(({ uid }) => open.has(uid));
+  const uidsOf = (rows: readonly WrittenRow[]): string[] => rows.map(({ uid }) => uid);
+  return {
+    made: uidsOf(opened.filter(({ isNew }) => isNew)),
+    returned: uidsOf(opened.filter(({ uid, isNew }) => !isNew && !before.has(uid))),
+    released: uidsOf(opened.filter(({ uid }) => before.get(uid)?.isSuppressed === true)),
+  };
+};
+
 /** `before` has the affected rows for exactly these packages, by uid; those not found again are removed. */
 const matchHeld = async (
   rows: Write,
@@ -376,10 +394,15 @@ const matchHeld = async (
     const images = affectedLabels.length > 0 ? await findTaggedImages(rows, chunk, affectedLabels) : [];
     const drafts = draftsOf(packagesOf(images, affecting), affecting);
     newly.add(drafts.filter((draft) => before.get(draft.uid)?.isSuppressed !== isSuppressed(draft)));
+    for (const some of slicesOf(drafts)) {
+      const written = await writeAffectedImages(rows, some, await readFacts(some), nowMs);
+      newly.digests.add(await countOpenedFindings(rows, openedRows(some, written, before)));
+    }
     for (const { uid } of drafts) before.delete(uid);
-    for (const some of slicesOf(drafts)) await writeAffectedImages(rows, some, await readFacts(some), nowMs);
   }
   for (const some of slicesOf([...before.keys()])) await endAffectedImages(rows, some, nowMs);
+  const resolved = [...before].flatMap(([uid, row]) => (row.isSuppressed ? [] : [uid]));
+  for (const some of slicesOf(resolved)) newly.digests.add(await countResolvedFindings(rows, some));
 };
 
 /** An image has the packages of its layers and of all its SBOMs. An SBOM says what could not be read in the layers. */
@@ -442,15 +465,18 @@ interface Telling {
   readonly requestId: string;
 }
 
-/** Records one event for each advisory, visible to the organization only. */
-const tell = async (rows: Write, services: Services, root: string, { operation, requestId }: Telling, { groups }: Newly): Promise<void> => {
-  const cause: Cause = {
-    operation,
-    requestId,
-    actor: { subject: operatorUid },
-    bindings: () => [],
-    origin: () => ({ address: "", userAgent: "gantry import" }),
-  };
+/** Records the digests of groups, and one event for each advisory, visible to the organization only. */
+const tell = async (
+  rows: Write,
+  services: Services,
+  root: string,
+  { operation, requestId }: Telling,
+  { groups, digests }: Newly,
+  nowMs: number,
+): Promise<void> => {
+  const cause = backgroundCause(operation, requestId);
+  digests.add(await countDeferredFindings(rows, root));
+  await digests.record(rows, services, cause, nowMs);
   for (const { advisoryId, aliases, suppression, decision, images, count } of groups.values()) {
     const isNowSuppressed = suppression !== "" || decision !== "";
     const body: JsonObject = {
@@ -482,7 +508,7 @@ const matchRoot = async (services: Services, root: string, matching: Matching, t
       await lockMatching(rows, root);
       const nowMs = clock();
       if (matching.isWhole) await markMatched(rows, root);
-      await tell(rows, services, root, telling, await matchOrganization(rows, root, matching, nowMs));
+      await tell(rows, services, root, telling, await matchOrganization(rows, root, matching, nowMs), nowMs);
       await writeOwnReports(rows, services, root, await reposToReport(rows, root, matching, nowMs), nowMs);
     });
     return true;

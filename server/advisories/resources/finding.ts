@@ -21,10 +21,11 @@ import {
   isFindingGroupBy,
   noDueDate,
   readExploitFacts,
+  withoutDueTime,
 } from "#advisories/store";
 import { answerPage, boundOf, findListed, list, type Outcome, type ReadContext, resource } from "#kernel";
 import { findDigestsInUse, findNamedDigests, findRepoByName, findTaggedDigests, type RepoRange, type ReportedImage } from "#registry/store";
-import { type Condition, countRowsBy, wholeTable } from "#db";
+import { type Condition, countRows, countRowsBy, type Selection, wholeTable } from "#db";
 import { coverageStatement, placesOf, unjudgedOfDigests, unjudgedOfTags } from "./coverage/statement.ts";
 import { withoutExpiredDecision } from "./rules/expired-decision.ts";
 
@@ -121,6 +122,8 @@ const stateConditions = async (context: ReadContext): Promise<Condition[]> => {
   return out;
 };
 
+const overdueCondition = (nowMs: number): Condition => ({ column: "due_time", comparison: "before", value: timestamp(nowMs), indexed: true });
+
 /** The most selective conditions come first: the first one with an index is searched by it. */
 const conditions = async (context: ReadContext): Promise<Condition[]> => {
   const { request, rows, nowMs } = context;
@@ -138,6 +141,7 @@ const conditions = async (context: ReadContext): Promise<Condition[]> => {
     out.push({ column: "image", comparison: "any", value: keys, indexed: images.length === 0 });
   }
   if (request.exploited === true) out.push({ column: "exploit_due_date", comparison: "after", value: "" });
+  if (request.overdue === true) out.push(overdueCondition(nowMs));
   const least = request.minEpssScore;
   if (typeof least === "number" && least > 0) out.push({ column: "epss_score", comparison: "after", value: justBelow(least) });
   const rank = severities.indexOf(text(request, "minSeverity"));
@@ -206,8 +210,12 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
   // First: the findings of an image that is not pending by then are complete.
   const requested = await requestedImages(context);
   let counts: ReadonlyMap<string, number> | undefined;
+  let overdueCount = 0;
   const outcome = await list(bound, async (rows, selection) => {
-    counts = (await findKeptCounts(context)) ?? (await countRowsBy(rows, bound.shape.table, selection, "severity_rank"));
+    const { table } = bound.shape;
+    counts = (await findKeptCounts(context)) ?? (await countRowsBy(rows, table, selection, "severity_rank"));
+    const overdue: Selection = { ...selection, conditions: [overdueCondition(context.nowMs), ...selection.conditions] };
+    overdueCount = await countRows(rows, table, overdue);
     return [...counts.values()].reduce((sum, count) => sum + count, 0);
   })(context);
   const records = objectList(outcome.reply, "findings").map((record) => withoutExpiredDecision(record, context.nowMs));
@@ -222,12 +230,13 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
     await findInUse(context, records),
     await findPercentiles(context, records.filter(isOpen)),
   ];
-  const shown = records.map(({ exploitDueDate, ...record }, index): JsonObject => {
+  const shown = records.map(({ exploitDueDate, dueTime, ...record }, index): JsonObject => {
     const own = unjudged[index] ?? [];
     const percentile = percentiles.get(records[index] ?? {});
     return {
       ...record,
       ...(exploitDueDate === undefined || exploitDueDate === noDueDate ? {} : { exploitDueDate }),
+      ...(dueTime === undefined || dueTime === withoutDueTime ? {} : { dueTime }),
       ...(percentile === undefined ? {} : { epssPercentile: percentile }),
       inUse: inUse.has(imageKey(text(record, "repoUid"), text(record, "digest"))),
       ...(own.length === 0 ? {} : { unjudged: own }),
@@ -235,7 +244,11 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
   });
   const severityCounts = severityCountsOf((rank) => counts?.get(String(rank))?.toString());
   const coverage = await coverageStatement(context, placesOf(context));
-  const summary = { ...(severityCounts.length > 0 ? { severityCounts } : {}), ...(requested.length > 0 ? { images: requested } : {}) };
+  const summary = {
+    ...(severityCounts.length > 0 ? { severityCounts } : {}),
+    ...(overdueCount > 0 ? { overdueCount: String(overdueCount) } : {}),
+    ...(requested.length > 0 ? { images: requested } : {}),
+  };
   return { ...outcome, reply: { ...outcome.reply, findings: shown, summary, coverage } };
 };
 
@@ -271,7 +284,7 @@ const groupFindings = async (context: ReadContext): Promise<Outcome> => {
   const listed = await findListed(bound, context);
   const outcome = await answerPage(context, async (page) => {
     const selection = { ...listed, order: page.order, after: undefined, skip: 0, limit: page.limit, count: false, size: undefined };
-    const { groups, total } = await findFindingGroups(context.rows, bound.shape.table, selection, { by, ...page });
+    const { groups, total } = await findFindingGroups(context.rows, bound.shape.table, selection, { by, nowMs: context.nowMs, ...page });
     const rows = groups.map((group) => ({
       key: [group.position, group.key],
       record: {
@@ -283,6 +296,7 @@ const groupFindings = async (context: ReadContext): Promise<Outcome> => {
         imageCount: group.imageCount,
         fixableCount: group.fixableCount,
         exploitedCount: group.exploitedCount,
+        overdueCount: group.overdueCount,
         epssScore: group.epssScore,
         firstCreateTime: group.firstCreateTime,
       },

@@ -5,6 +5,7 @@ import { advisory } from "./advisory.ts";
 import { affectedImage } from "./affected-image.ts";
 import { authoredAdvisoryEvent } from "./authored-advisory-event.ts";
 import { authoredAdvisory } from "./authored-advisory.ts";
+import { dueDatePolicy } from "./due-date-policy.ts";
 import { feedFiles } from "./feed-files.ts";
 import { feed } from "./feed.ts";
 import { findingDecision } from "./finding-decision.ts";
@@ -21,6 +22,7 @@ export const advisoriesResources = [
   affectedImage,
   authoredAdvisoryEvent,
   authoredAdvisory,
+  dueDatePolicy,
   feedFiles,
   feed,
   findingDecision,

@@ -234,9 +234,15 @@ export const findAffectedRepos = async (rows: Read, root: string): Promise<Map<s
   }
 };
 
-/** Skips unchanged rows. `facts` are those of the drafts. */
-export const writeAffectedImages = async (rows: Write, drafts: readonly AffectedImageDraft[], facts: readonly FindingFacts[], nowMs: number): Promise<void> => {
-  await rows.query(
+const writtenRow = columns({ uid: expression("held.uid", text), isNew: expression("held.xmax = 0", flag) });
+
+/** `isNew`: not updated. */
+export type WrittenRow = RowOf<typeof writtenRow>;
+
+/** Skips unchanged rows, and returns the others. `facts` are those of the drafts. */
+export const writeAffectedImages = (rows: Write, drafts: readonly AffectedImageDraft[], facts: readonly FindingFacts[], nowMs: number): Promise<WrittenRow[]> =>
+  writtenRow.find(
+    rows,
     `insert into affected_images as held (uid, repo, repo_uid, tags, digest, architectures, package_name, installed_version, fixed_version,
        advisory_id, aliases, advisory_ids, advisory_uid, state, suppression, wont_fix, severity, severity_rank, severity_origin, cvss_vector,
        cvss_score, epss_score, exploit_added_date, exploit_due_date, decision, undecided_state, decided_until, start_time, create_time, update_time)
@@ -268,7 +274,8 @@ export const writeAffectedImages = async (rows: Write, drafts: readonly Affected
        is distinct from (excluded.repo_uid, excluded.tags, excluded.digest, excluded.architectures, excluded.fixed_version, excluded.advisory_id,
          excluded.aliases, excluded.state, excluded.suppression, null, excluded.wont_fix, excluded.severity, excluded.severity_origin,
          excluded.cvss_vector, excluded.epss_score, excluded.exploit_added_date, excluded.exploit_due_date, excluded.decision,
-         excluded.undecided_state)`,
+         excluded.undecided_state)
+     returning ${writtenRow.list}`,
     [
       columnOf(drafts, ({ uid }) => uid),
       columnOf(drafts, ({ repo }) => repo),
@@ -292,7 +299,6 @@ export const writeAffectedImages = async (rows: Write, drafts: readonly Affected
       columnOf(drafts, ({ decidedUntil }) => decidedUntil),
     ],
   );
-};
 
 /** An open row with its facts. */
 export type AffectedFacts = RowOf<typeof affectedFacts>;
@@ -349,6 +355,128 @@ export const writeAffectedFacts = async (rows: Write, changed: readonly (Finding
     [columnOf(changed, ({ uid }) => uid), new Date(nowMs).toISOString(), ...factColumns(changed)],
   );
 };
+
+const dueTimesStep = columns({ lastUid: expression("coalesce(max(uid), '')", text), count: expression("count(*)", number) });
+
+/** Writes the due times of the open rows after `after` that have others by the present policies; returns the last row and the number of rows. */
+export const writeDueTimes = async (rows: Write, root: string, after: string, limit: number, nowMs: number): Promise<RowOf<typeof dueTimesStep>> =>
+  (await dueTimesStep.findOne(
+    rows,
+    `with step as materialized (
+       select uid from affected_images where uid > greatest($1, $2::text) collate "C" and uid < $1 || '0' and end_time is null order by uid limit $3
+     ), changed as (
+       update affected_images as held set due_time = finding_due_time(held), overdue_reported = held.overdue_reported and finding_due_time(held) <= $4
+       from step where held.uid = step.uid and held.due_time <> finding_due_time(held)
+     )
+     select ${dueTimesStep.list} from step`,
+    [root, after, limit, new Date(nowMs).toISOString()],
+  )) ?? { lastUid: "", count: 0 };
+
+// ---- digests of changes ---------------------------------------------------------------------------------------------
+
+/** Number of findings of a group and severity that changed in the same way. */
+export type FindingCount = RowOf<typeof findingCount>;
+
+const findingCount = columns({
+  change: expression("counted.change", text),
+  owner: expression("left(counted.uid, -17)", text),
+  severityRank: expression("counted.severity_rank", number),
+  count: expression("count(*)", number),
+  exploitedCount: expression("count(*) filter (where counted.exploited)", number),
+  fixableCount: expression("count(*) filter (where counted.fix_state = 'FINDING_FIX_STATE_FIXABLE')", number),
+});
+
+const subjectOf = (row: string): string =>
+  `hashtextextended((left(${row}.uid, -17) || ' ' || ${row}.repo || ' ' || ${row}.package_name || ' ' || ${row}.advisory_uid) collate "C", 0)`;
+
+/** The same vulnerability in the same package of the same repo. */
+const isSameSubject = (one: string, other: string): string =>
+  `${subjectOf(one)} = ${subjectOf(other)} and left(${one}.uid, -17) = left(${other}.uid, -17) and ${one}.repo = ${other}.repo
+     and ${one}.package_name = ${other}.package_name and ${one}.advisory_uid = ${other}.advisory_uid`;
+
+const isContinued = (row: string): string =>
+  `exists (select from affected_images as other where ${isSameSubject("other", row)} and other.uid <> ${row}.uid and other.end_time is null)`;
+
+const pendingRepos = "select repo_uid from image_contents where state = 'IMAGE_CONTENTS_STATE_PENDING'";
+
+/** "made": new rows. "returned": resolved before. "released": suppressed before. */
+export type OpenedRows = Readonly<Record<"made" | "returned" | "released", readonly string[]>>;
+
+/** Counts findings that appeared or were reopened. Findings that continue others of their repo are neither. */
+export const countOpenedFindings = (rows: Read, opened: OpenedRows): Promise<FindingCount[]> => {
+  const given = Object.entries(opened).flatMap(([kind, uids]) => uids.map((uid) => ({ kind, uid })));
+  if (given.length === 0) return Promise.resolve([]);
+  return findingCount.find(
+    rows,
+    `select ${findingCount.list} from (
+       select held.*, case when given.kind = 'made' and held.seen_time >= held.create_time then 'appeared' else 'reopened' end as change
+       from unnest($1::text[], $2::text[]) as given(uid, kind)
+       cross join lateral (select * from affected_images where uid = given.uid and not closed offset 0) as held
+       where given.kind = 'released' or (given.kind = 'made' and held.seen_time >= held.create_time) or not exists (
+         select from affected_images as other where ${isSameSubject("other", "held")} and other.uid <> all($1)
+           and (other.end_time is null or not other.resolve_reported))) as counted
+     group by 1, 2, 3`,
+    [columnOf(given, ({ uid }) => uid), columnOf(given, ({ kind }) => kind)],
+  );
+};
+
+/** Counts resolved findings that no image of their repo still has. Those of repos with an image that waits to be read are counted later. */
+export const countResolvedFindings = (rows: Write, uids: readonly string[]): Promise<FindingCount[]> =>
+  findingCount.find(
+    rows,
+    `with ended as materialized (
+       select 'resolved' as change, held.* from affected_images as held where uid = any($1)
+     ), waiting as materialized (
+       select distinct repo_uid from ended where repo_uid in (${pendingRepos} and repo_uid in (select repo_uid from ended))
+     ), deferred as (
+       update affected_images as held set resolve_reported = false from ended
+       where held.uid = ended.uid and ended.repo_uid in (select repo_uid from waiting)
+     )
+     select ${findingCount.list} from ended as counted
+     where counted.repo_uid not in (select repo_uid from waiting) and not ${isContinued("counted")}
+     group by 1, 2, 3`,
+    [uids],
+  );
+
+/** Counts the deferred findings of repos without an image that waits to be read. */
+export const countDeferredFindings = (rows: Write, root: string): Promise<FindingCount[]> =>
+  findingCount.find(
+    rows,
+    `with settled as (
+       update affected_images as held set resolve_reported = true where left(uid, 40) = $1 and not resolve_reported
+         and not exists (${pendingRepos} and image_contents.repo_uid = held.repo_uid)
+       returning 'resolved' as change, held.*
+     )
+     select ${findingCount.list} from settled as counted where counted.end_time is not null and not ${isContinued("counted")} group by 1, 2, 3`,
+    [root],
+  );
+
+/** Returns organizations with findings that became overdue without an event. */
+export const findOverdueRoots = async (rows: Read, nowMs: number, limit: number): Promise<string[]> => {
+  const found = await imageRoot.find(
+    rows,
+    `select distinct ${imageRoot.list} from (
+       select left(uid, 40) as root from affected_images
+       where not closed and not overdue_reported and due_time < '9999-12-31T00:00:00Z' and due_time <= $1 order by due_time limit $2) as found
+     order by root`,
+    [new Date(nowMs).toISOString(), limit],
+  );
+  return found.map(({ root }) => root);
+};
+
+/** Counts findings that became overdue, each once. */
+export const countNewlyOverdue = (rows: Write, root: string, nowMs: number, limit: number): Promise<FindingCount[]> =>
+  findingCount.find(
+    rows,
+    `with step as materialized (
+       select uid from affected_images where not closed and not overdue_reported and due_time < '9999-12-31T00:00:00Z' and due_time <= $2
+         and left(uid, 40) = $1 order by due_time limit $3
+     ), passed as (
+       update affected_images as held set overdue_reported = true from step where held.uid = step.uid returning 'overdue' as change, held.*
+     )
+     select ${findingCount.list} from passed as counted group by 1, 2, 3`,
+    [root, new Date(nowMs).toISOString(), limit],
+  );
 
 export const endAffectedImages = async (rows: Write, uids: readonly string[], nowMs: number): Promise<void> => {
   await rows.query(

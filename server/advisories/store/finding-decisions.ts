@@ -106,6 +106,43 @@ export const countDecidedFindings = async (
     )
   )?.count ?? 0;
 
+// ---- events of expiries -------------------------------------------------------------------------------------------------
+
+/** "expiring": before the expiry. "expired": from the expiry on. */
+export type DecisionExpiry = "expiring" | "expired";
+
+export type EndingDecision = RowOf<typeof endingDecision>;
+
+const endingDecision = columns({ uid: text, vulnerability: text, state: text, expireTime: expression(timeText("expire_time"), text) });
+
+/** Returns an organization with a decision that expires before this time and has no event of it. */
+export const findRootOfEndingDecision = async (rows: Read, expiry: DecisionExpiry, beforeMs: number): Promise<string | undefined> => {
+  const found = await decided.findOne(
+    rows,
+    `select ${decided.list} from finding_decisions where expire_time is not null and not ${expiry}_reported and expire_time <= $1 order by expire_time limit 1`,
+    [new Date(beforeMs).toISOString()],
+  );
+  return found?.uid.slice(0, 40);
+};
+
+/**
+ * Marks and returns the decisions of an organization that expire before this time and have no event of it. A decision that was made for
+ * less than the notice has no event before its expiry.
+ */
+export const takeEndingDecisions = async (rows: Write, root: string, expiry: DecisionExpiry, beforeMs: number, noticeMs: number): Promise<EndingDecision[]> => {
+  const isAnnounced = expiry === "expiring" ? `expire_time - create_time > $3 * interval '1 ms'` : "$3::bigint is not null";
+  const found = await endingDecision.find(
+    rows,
+    `with taken as (
+       update finding_decisions set ${expiry}_reported = true
+       where left(uid, 40) = $1 and expire_time is not null and not ${expiry}_reported and expire_time <= $2 returning *
+     )
+     select ${endingDecision.list} from taken where ${isAnnounced} order by expire_time, uid`,
+    [root, new Date(beforeMs).toISOString(), noticeMs],
+  );
+  return found;
+};
+
 const decided = columns({ uid: text });
 
 /** Returns whether a finding at these places has a decision that has expired, but was not matched since. */

@@ -2,6 +2,7 @@
 
 import { columns, expression, flag, number, type Param, type Read, type RowOf, type Selection, selectedRows, type Table, text, textList, time } from "#db";
 import type { Order } from "#base/page.ts";
+import { timestamp } from "#base/time.ts";
 
 /** Keys by the contract's FindingGroupBy. */
 const keys = {
@@ -15,7 +16,7 @@ export type FindingGroupBy = keyof typeof keys;
 
 export const isFindingGroupBy = (name: string): name is FindingGroupBy => Object.hasOwn(keys, name);
 
-const sums = ["finding_count", "fixable_count", "exploited_count", ...[0, 1, 2, 3, 4, 5].map((rank) => `count_${rank}`)];
+const sums = ["finding_count", "fixable_count", "exploited_count", "overdue_count", ...[0, 1, 2, 3, 4, 5].map((rank) => `count_${rank}`)];
 
 const orderTypes: Readonly<Record<string, string>> = {
   severity_rank: "integer",
@@ -23,6 +24,7 @@ const orderTypes: Readonly<Record<string, string>> = {
   image_count: "bigint",
   fixable_count: "bigint",
   exploited_count: "bigint",
+  overdue_count: "bigint",
   epss_score: "double precision",
   first_create_time: "timestamptz",
 };
@@ -42,6 +44,7 @@ const findingGroup = columns({
   imageCount: expression("page.image_count", text),
   fixableCount: expression("page.fixable_count", text),
   exploitedCount: expression("page.exploited_count", text),
+  overdueCount: expression("page.overdue_count", text),
   epssScore: expression("page.epss_score", number),
   firstCreateTime: time("page.first_create_time"),
   /** Of one finding of the group. */
@@ -57,6 +60,8 @@ const findingGroup = columns({
 
 export interface FindingGroupPage {
   readonly by: FindingGroupBy;
+  /** The time at which findings are overdue. */
+  readonly nowMs: number;
   readonly order: Order;
   /** Position and key of the last group of the page before. */
   readonly after: readonly string[] | undefined;
@@ -69,12 +74,12 @@ export const findFindingGroups = async (
   rows: Read,
   table: Table,
   selection: Selection,
-  { by, order, after, skip, limit }: FindingGroupPage,
+  { by, nowMs, order, after, skip, limit }: FindingGroupPage,
 ): Promise<{ readonly groups: readonly FindingGroup[]; readonly total: number }> => {
   const selected = selectedRows(
     table,
     selection,
-    "uid, advisory_id, advisory_ids, package_name, repo, digest, severity_rank, fix_state, exploited, epss_score, create_time",
+    "uid, advisory_id, advisory_ids, package_name, repo, digest, severity_rank, fix_state, exploited, epss_score, create_time, due_time",
   );
   const values: Param[] = [...selected.values];
   const add = (value: Param): string => `$${values.push(value)}`;
@@ -87,6 +92,7 @@ export const findFindingGroups = async (
     `with by_image as (
        select ${keys[by]} as key, left(uid, -17), repo, digest, max(severity_rank) as severity_rank, count(*) as finding_count,
          count(*) filter (where fix_state = 'FINDING_FIX_STATE_FIXABLE') as fixable_count, count(*) filter (where exploited) as exploited_count,
+         count(*) filter (where due_time < ${add(timestamp(nowMs))}) as overdue_count,
          ${[0, 1, 2, 3, 4, 5].map((rank) => `count(*) filter (where severity_rank = ${rank}) as count_${rank}`).join(", ")},
          max(epss_score) as epss_score, min(create_time) as first_create_time, min(uid) as uid
        from (${selected.text}) as finding group by 1, 2, 3, 4

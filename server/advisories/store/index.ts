@@ -89,6 +89,7 @@ export {
   writeHeldBack,
   writeStaleAfter,
 } from "./feeds.ts";
+export * from "./due-dates.ts";
 export * from "./finding-decisions.ts";
 export { countOpenFindings } from "./finding-counts.ts";
 export * from "./finding-facts.ts";

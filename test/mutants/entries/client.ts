@@ -17,6 +17,7 @@ export const client: readonly Mutant[] = [
     find: "withUnseenAs(text, escapeOf).replace(/[\\n\\r\\t]/g, escapeOf);",
     replace: "withUnseenAs(text, escapeOf);",
   },
+  { attack: 378, file: "cli/output/csv.ts", find: "    .map(inert)\n", replace: "" },
   { attack: 231, file: "base/unseen.ts", find: "\\p{Default_Ignorable_Code_Point}\\u2800]/gu", replace: "]/gu" },
   { attack: 209, file: "base/unseen.ts", find: "\\p{Default_Ignorable_Code_Point}\\u2800]/gu", replace: "]/gu" },
   { attack: 162, file: "server/mcp/result.ts", find: "return attempt.left < 0 ? null : seenText(cut);", replace: "return attempt.left < 0 ? null : cut;" },

@@ -26,6 +26,24 @@ export const resources: readonly Mutant[] = [
     replace: "Promise.resolve(false)",
   },
   { attack: 359, file: "server/advisories/feeds/counting-decisions.ts", find: "covers(parentOf(uid), image.owner) &&", replace: "" },
+  {
+    attack: 368,
+    file: "server/db/migrations/0012_due_dates.sql",
+    find: "and length(uid) = nearest and starts_with(finding.uid, left(uid, -16));",
+    replace: "and length(uid) = nearest;",
+  },
+  {
+    attack: 369,
+    file: "server/authz/roles.ts",
+    find: '  "gantry.finding_decisions.list",\n  "repo.blobs.get",',
+    replace: '  "gantry.finding_decisions.list",\n  "gantry.findings.decide",\n  "repo.blobs.get",',
+  },
+  {
+    attack: 379,
+    file: "server/db/migrations/0012_due_dates.sql",
+    find: "new.seen_time := coalesce(earlier.seen_time, earlier.create_time, new.create_time);",
+    replace: "new.seen_time := new.create_time;",
+  },
   { attack: 360, file: "server/advisories/resources/finding-decision.ts", find: "!(covers(parent, repo) && (await", replace: "!((await" },
   {
     attack: 361,

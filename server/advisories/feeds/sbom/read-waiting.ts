@@ -8,15 +8,19 @@ import {
   addExpiredToMatch,
   claimSbom,
   completeSbom,
+  findDueDateRoots,
   findImageRoots,
   findUnmatchedRoots,
   isDecisionExpired,
   isSbomDue,
+  lockMatching,
   postponeSbom,
+  updateDueDates,
   type WaitingSbom,
   writeFindingDay,
 } from "#advisories/store";
 import { openTurnLoop } from "#db";
+import { recordPassedTimes } from "../finding-events.ts";
 import { updateFindings } from "../finding-facts.ts";
 import { matchImages, matchImagesOf } from "../match-images.ts";
 import { openReportQueue } from "../reports/pushed-reports.ts";
@@ -71,6 +75,22 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     }
   };
 
+  /** Updates the due dates of findings after changes of policies. A failed organization is retried in the next turn. */
+  const setDueDates = async (): Promise<void> => {
+    for (const root of await findDueDateRoots(store.read)) {
+      for (let isMore = true; isMore && !stopped; )
+        isMore = await store
+          .write(async (rows) => {
+            await lockMatching(rows, root);
+            return updateDueDates(rows, root, limits.dueDateFindings, clock());
+          })
+          .catch((cause: unknown) => {
+            log("findings.due_dates.failed", { organization: root, cause });
+            return false;
+          });
+    }
+  };
+
   /** Counts the findings of the day, also after the clock was set back. A failed organization does not stop the others. */
   const countDay = async (): Promise<void> => {
     const nowMs = clock();
@@ -99,6 +119,8 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     await updateFindings(services, () => (stopped ? Promise.reject(new Stopped()) : Promise.resolve())).catch((cause: unknown) => {
       if (!(cause instanceof Stopped)) throw cause;
     });
+    await setDueDates();
+    await recordPassedTimes(services);
     await countDay();
   };
 

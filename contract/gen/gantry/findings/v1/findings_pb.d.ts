@@ -255,6 +255,14 @@ export declare type Finding = Message<"gantry.findings.v1.Finding"> & {
    * @generated from field: gantry.images.v1.AffectedImageState undecided_state = 33;
    */
   undecidedState: AffectedImageState;
+
+  /**
+   * By when it must be fixed, by the due date policies of the group (DueDatePoliciesService); absent without a due date. In this
+   * order, findings without a due date come last.
+   *
+   * @generated from field: google.protobuf.Timestamp due_time = 34;
+   */
+  dueTime?: Timestamp | undefined;
 };
 
 /**
@@ -494,6 +502,14 @@ export declare type FindingJson = {
    * @generated from field: gantry.images.v1.AffectedImageState undecided_state = 33;
    */
   undecidedState?: AffectedImageStateJson;
+
+  /**
+   * By when it must be fixed, by the due date policies of the group (DueDatePoliciesService); absent without a due date. In this
+   * order, findings without a due date come last.
+   *
+   * @generated from field: google.protobuf.Timestamp due_time = 34;
+   */
+  dueTime?: TimestampJson;
 };
 
 /**
@@ -659,6 +675,13 @@ export declare type FindingSummary = Message<"gantry.findings.v1.FindingSummary"
    * @generated from field: repeated gantry.findings.v1.RequestedImage images = 2;
    */
   images: RequestedImage[];
+
+  /**
+   * How many results are overdue; on the first page only.
+   *
+   * @generated from field: int64 overdue_count = 3;
+   */
+  overdueCount: bigint;
 };
 
 /**
@@ -680,6 +703,13 @@ export declare type FindingSummaryJson = {
    * @generated from field: repeated gantry.findings.v1.RequestedImage images = 2;
    */
   images?: RequestedImageJson[];
+
+  /**
+   * How many results are overdue; on the first page only.
+   *
+   * @generated from field: int64 overdue_count = 3;
+   */
+  overdueCount?: string;
 };
 
 /**
@@ -820,6 +850,13 @@ export declare type ListFindingsRequest = Message<"gantry.findings.v1.ListFindin
    * @generated from field: repeated gantry.decisions.v1.FindingDecisionState decision_states = 18;
    */
   decisionStates: FindingDecisionState[];
+
+  /**
+   * True: only findings whose `due_time` has passed.
+   *
+   * @generated from field: bool overdue = 19;
+   */
+  overdue: boolean;
 };
 
 /**
@@ -954,6 +991,13 @@ export declare type ListFindingsRequestJson = {
    * @generated from field: repeated gantry.decisions.v1.FindingDecisionState decision_states = 18;
    */
   decisionStates?: FindingDecisionStateJson[];
+
+  /**
+   * True: only findings whose `due_time` has passed.
+   *
+   * @generated from field: bool overdue = 19;
+   */
+  overdue?: boolean;
 };
 
 /**
@@ -1206,6 +1250,13 @@ export declare type GroupFindingsRequest = Message<"gantry.findings.v1.GroupFind
    * @generated from field: repeated gantry.decisions.v1.FindingDecisionState decision_states = 19;
    */
   decisionStates: FindingDecisionState[];
+
+  /**
+   * True: only findings whose `due_time` has passed.
+   *
+   * @generated from field: bool overdue = 20;
+   */
+  overdue: boolean;
 };
 
 /**
@@ -1346,6 +1397,13 @@ export declare type GroupFindingsRequestJson = {
    * @generated from field: repeated gantry.decisions.v1.FindingDecisionState decision_states = 19;
    */
   decisionStates?: FindingDecisionStateJson[];
+
+  /**
+   * True: only findings whose `due_time` has passed.
+   *
+   * @generated from field: bool overdue = 20;
+   */
+  overdue?: boolean;
 };
 
 /**
@@ -1486,6 +1544,13 @@ export declare type FindingGroup = Message<"gantry.findings.v1.FindingGroup"> & 
    * @generated from field: string label = 18;
    */
   label: string;
+
+  /**
+   * Number of findings that are overdue.
+   *
+   * @generated from field: int64 overdue_count = 19;
+   */
+  overdueCount: bigint;
 };
 
 /**
@@ -1620,6 +1685,13 @@ export declare type FindingGroupJson = {
    * @generated from field: string label = 18;
    */
   label?: string;
+
+  /**
+   * Number of findings that are overdue.
+   *
+   * @generated from field: int64 overdue_count = 19;
+   */
+  overdueCount?: string;
 };
 
 /**

@@ -1,0 +1,167 @@
+// Digest events about findings, as the webhook endpoint of an organization's owner receives them.
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { FindingDecisionsExpiringSchema, FindingsAppearedSchema } from "#contract/gen/gantry/findings/v1/events_pb.js";
+import { isObject, type JsonObject, objectList, text } from "#base/json.ts";
+import type { Tenant } from "../authoring.ts";
+import { critical, dayMs, type Deadlines, high, low, openDeadlines } from "../due-dates.ts";
+import { readEvent } from "./receiver.ts";
+import { openSink, type Sink } from "./sink.ts";
+
+let stage: Deadlines;
+let tenants = 0;
+const sinks: Sink[] = [];
+
+before(async () => {
+  stage = await openDeadlines();
+});
+after(async () => {
+  for (const sink of sinks) await sink.close();
+  await stage?.close();
+});
+
+interface Listening {
+  readonly own: Tenant;
+  /** Returns the new events about findings as "TYPE GROUP COUNT exploited N fixable N", in any order, and their bodies. */
+  received(): Promise<{ readonly lines: string[]; readonly bodies: JsonObject[] }>;
+}
+
+const nameOf = (type: string): string => type.replace(/^dev\.gantry\.findings\.(.*)\.v1$/, "$1");
+
+/** A tenant whose owner subscribes to events. */
+const listen = async (eventTypes: readonly string[] = []): Promise<Listening> => {
+  const own = await stage.newTenant(`events-${++tenants}`);
+  const sink = await openSink();
+  sinks.push(sink);
+  await stage.call(own, "events.SubscriptionsService/CreateSubscription", { parent: own.group, subscription: { sink: sink.url, eventTypes: [...eventTypes] } });
+  let read = 0;
+  return {
+    own,
+    received: async () => {
+      await stage.world.server.delivery.finish();
+      const events = sink.got.slice(read).map(({ headers, body }) => readEvent(headers, body));
+      read = sink.got.length;
+      const found = events.filter(({ type }) => /^dev\.gantry\.findings\.(?:appeared|resolved|reopened|overdue|decisions_)/.test(type));
+      const bodies = found.map(({ data }) => {
+        const { body } = data ?? {};
+        assert.ok(isObject(body));
+        return body;
+      });
+      const lines = found.map(({ type, subject }, index) => {
+        const { findingCount, exploitedCount, fixableCount, decisionCount, groupUid } = bodies[index] ?? {};
+        assert.equal(groupUid, subject);
+        return decisionCount === undefined
+          ? `${nameOf(type)} ${subject} ${String(findingCount)} exploited ${String(exploitedCount)} fixable ${String(fixableCount)}`
+          : `${nameOf(type)} ${subject} ${String(decisionCount)}`;
+      });
+      return { lines: lines.toSorted(), bodies };
+    },
+  };
+};
+
+/** Follows the URL of an event as the tenant's owner; returns the IDs of its findings. */
+const follow = async ({ authorUid }: Tenant, url: unknown): Promise<string[]> => {
+  assert.ok(typeof url === "string");
+  const { pathname, search } = new URL(url);
+  const headers = { authorization: `Bearer ${await stage.world.token(authorUid)}` };
+  const response = await fetch(`${stage.world.url}${pathname}${search}`, { headers });
+  assert.equal(response.status, 200, url);
+  return objectList((await response.json()) as JsonObject, "findings").map((row) => `${text(row, "advisoryId")} ${text(row, "repo")}`);
+};
+
+test("an import tells each group once what appeared, with counts and a list, and never another organization", async () => {
+  const { own, received } = await listen();
+  const rival = await listen();
+  const team = await stage.newGroup(own.group, "team");
+  await stage.exploit({ "CVE-2026-3001": "2026-02-01" });
+  for (let n = 0; n < 20; n++) await stage.importImage(team, `repo-${n}`, ["zlib=1.2.0-r0"]);
+  await stage.importImage(own.group, "top", ["zlib=1.2.0-r0"]);
+  await received();
+  stage.world.clock.now += 1000;
+  await stage.publish(own.group, "CVE-2026-3001", "zlib", critical, "2.0.0-r0");
+  const { lines, bodies } = await received();
+  assert.deepEqual(lines, [`appeared ${own.group} 1 exploited 1 fixable 1`, `appeared ${team} 20 exploited 20 fixable 20`].toSorted());
+  for (const body of bodies) fromJson(FindingsAppearedSchema, body as JsonValue);
+  const ofTeam = bodies.find(({ groupUid }) => groupUid === team) ?? {};
+  assert.deepEqual(ofTeam.severityCounts, [{ severity: "FINDING_SEVERITY_CRITICAL", count: "20" }]);
+  assert.equal((await follow(own, ofTeam.listUrl)).length, 20);
+  assert.deepEqual(await follow(rival.own, ofTeam.listUrl), []);
+  assert.deepEqual((await rival.received()).lines, []);
+  // The same advisory again is no news.
+  await stage.publish(own.group, "CVE-2026-3001", "zlib", critical, "2.0.0-r0");
+  assert.deepEqual((await received()).lines, []);
+});
+
+test("a new image of a repo tells only what differs from the image before it", async () => {
+  const { own, received } = await listen();
+  await stage.publish(own.group, "CVE-2026-3011", "zlib", high);
+  await stage.publish(own.group, "CVE-2026-3012", "curl", low, "9.0.0-r0");
+  await stage.importImage(own.group, "web", ["zlib=1.2.0-r0"]);
+  assert.deepEqual((await received()).lines, [`appeared ${own.group} 1 exploited 0 fixable 0`]);
+  stage.world.clock.now += dayMs;
+  await stage.importImage(own.group, "web", ["zlib=1.2.0-r0", "curl=8.0.0-r0"]);
+  await stage.match();
+  assert.deepEqual((await received()).lines, [`appeared ${own.group} 1 exploited 0 fixable 1`]);
+  stage.world.clock.now += dayMs;
+  await stage.importImage(own.group, "web", ["curl=8.0.0-r0"]);
+  await stage.match();
+  const { lines, bodies } = await received();
+  assert.deepEqual(lines, [`resolved ${own.group} 1 exploited 0 fixable 0`]);
+  assert.ok((await follow(own, bodies[0]?.listUrl)).includes("CVE-2026-3011 web"));
+  stage.world.clock.now += dayMs;
+  await stage.importImage(own.group, "web", ["zlib=1.2.0-r0", "curl=8.0.0-r0"]);
+  await stage.match();
+  assert.deepEqual((await received()).lines, [`reopened ${own.group} 1 exploited 0 fixable 0`]);
+});
+
+test("findings that become overdue are told once, also if a policy makes them overdue", async () => {
+  const { own, received } = await listen(["dev.gantry.findings.overdue.v1"]);
+  await stage.importImage(own.group, "web", ["zlib=1.2.0-r0"]);
+  await stage.publish(own.group, "CVE-2026-3021", "zlib", critical);
+  await stage.publish(own.group, "CVE-2026-3022", "zlib", low);
+  await stage.setPolicy(own, { criticalDays: 2 });
+  assert.deepEqual((await received()).lines, []);
+  stage.world.clock.now += 3 * dayMs;
+  await stage.match();
+  const { lines, bodies } = await received();
+  assert.deepEqual(lines, [`overdue ${own.group} 1 exploited 0 fixable 0`]);
+  assert.deepEqual(await follow(own, bodies[0]?.listUrl), ["CVE-2026-3021 web"]);
+  await stage.setPolicy(own, { lowDays: 1, criticalDays: 1 });
+  assert.deepEqual((await received()).lines, [`overdue ${own.group} 1 exploited 0 fixable 0`]);
+  await stage.match();
+  assert.deepEqual((await received()).lines, []);
+});
+
+test("a decision that expires is told seven days before and at its expiry, with the findings that are open again", async () => {
+  const { own, received } = await listen();
+  await stage.importImage(own.group, "web", ["zlib=1.2.0-r0"]);
+  await stage.publish(own.group, "CVE-2026-3031", "zlib", critical);
+  const startMs = stage.world.clock.now;
+  const decide = async (vulnerability: string, days: number): Promise<string> => {
+    const expireTime = new Date(startMs + days * dayMs).toISOString();
+    const findingDecision = { vulnerability, state: "FINDING_DECISION_STATE_ACCEPTED", reason: "Behind a proxy.", expireTime };
+    const made = await stage.call(own, "gantry.decisions.v1.DecisionsService/CreateFindingDecision", { parent: own.group, findingDecision });
+    await stage.match();
+    return text(made, "uid");
+  };
+  const uid = await decide("CVE-2026-3031", 30);
+  await decide("CVE-2026-3032", 5);
+  await received();
+  stage.world.clock.now = startMs + 24 * dayMs;
+  await stage.match();
+  const { lines, bodies } = await received();
+  assert.deepEqual(lines, [`decisions_expired ${own.group} 1`, `decisions_expiring ${own.group} 1`]);
+  const expiring = bodies.find(({ decisions }) => JSON.stringify(decisions).includes(uid)) ?? {};
+  fromJson(FindingDecisionsExpiringSchema, expiring as JsonValue);
+  assert.deepEqual(
+    objectList(expiring, "decisions").map((each) => [each.uid, each.vulnerability, each.state]),
+    [[uid, "CVE-2026-3031", "FINDING_DECISION_STATE_ACCEPTED"]],
+  );
+  stage.world.clock.now = startMs + 30 * dayMs;
+  await stage.match();
+  assert.deepEqual((await received()).lines, [`decisions_expired ${own.group} 1`, `reopened ${own.group} 1 exploited 0 fixable 0`]);
+  await stage.match();
+  assert.deepEqual((await received()).lines, []);
+});
