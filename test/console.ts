@@ -110,6 +110,16 @@ export const requireAccessible = async (page: Page, where: string): Promise<void
   assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, `${where}: scrolls sideways`);
 };
 
+/** Requires that the page is accessible in each size and theme. */
+export const requireViews = async (page: Page, where: string): Promise<void> => {
+  for (const { size, colorScheme } of views) {
+    await page.setViewportSize(size);
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await settled(page);
+    await requireAccessible(page, `${where} at ${size.width} px, ${colorScheme}`);
+  }
+};
+
 /** The paths of all operations, as patterns. */
 const operationPaths = [...methods, ...version1].flatMap(({ http, distribution }) =>
   [...http, ...(distribution ? [distribution] : [])].map(({ verb, template }) => ({

@@ -6,6 +6,8 @@
 //   /console/acme/-/repos/app/images/sha256:…  image; tags/1.0 leads to the image of the tag
 //   /console/acme/-/identities      identities, likewise roles and bindings
 //   /console/acme/-/findings        findings in the images of the group and below; decisions about them: decisions
+//   /console/acme/-/robots          identities that machines assume
+//   /console/acme/-/rules           retention rules and immutable tags; storage: used bytes and the quota; events: recorded events
 //   /console/acme/-/invites         invites, likewise sessions, webhooks, audit and deleted
 //   /console/-/account              the user's own sessions and memberships
 //   /console/-/advisories           vulnerabilities in all images that the user sees; one by its ID: advisories/CVE-…
@@ -20,7 +22,21 @@ export const root = "/console";
 
 const lists = ["identities", "roles", "bindings"] as const;
 export type ListName = (typeof lists)[number];
-export const groupPages = ["findings", "decisions", "access", ...lists, "invites", "sessions", "webhooks", "audit", "deleted"] as const;
+export const groupPages = [
+  "findings",
+  "decisions",
+  "access",
+  ...lists,
+  "robots",
+  "invites",
+  "sessions",
+  "rules",
+  "storage",
+  "events",
+  "webhooks",
+  "audit",
+  "deleted",
+] as const;
 export type GroupPage = (typeof groupPages)[number];
 type OwnPage = Exclude<GroupPage, ListName>;
 

@@ -10,12 +10,15 @@ export interface Question<Data> {
   /** How long the answer counts without asking again (default: until the page is opened again). */
   readonly freshMs?: number;
   readonly request: Readonly<Record<string, unknown>>;
+  /** The same as a command, if the fields of the request are not its flags. */
+  readonly command?: string;
   readonly send: (gantry: Gantry, signal: AbortSignal) => Promise<Data>;
 }
 
 export interface Sent {
   readonly name: string;
   readonly request: Readonly<Record<string, unknown>>;
+  readonly command?: string;
   readonly verb: string;
   /** The path with its query, as sent. */
   readonly path: string;
@@ -42,9 +45,16 @@ type FetchOf = NonNullable<ConstructorParameters<typeof Gantry>[0]["fetch"]>;
 
 const clientWith = (fetch: FetchOf): Gantry => new Gantry({ server: location.origin, token: tokenSource, fetch });
 
-const sentOf = ({ name, request }: Question<unknown>, [url, init]: Parameters<FetchOf>): Sent => {
+const sentOf = ({ name, request, command }: Question<unknown>, [url, init]: Parameters<FetchOf>): Sent => {
   const { method: verb = "GET", body } = init ?? {};
-  return { name, request, verb, path: String(url).slice(location.origin.length), ...(typeof body === "string" ? { body } : {}) };
+  return {
+    name,
+    request,
+    ...(command === undefined ? {} : { command }),
+    verb,
+    path: String(url).slice(location.origin.length),
+    ...(typeof body === "string" ? { body } : {}),
+  };
 };
 
 export const ask = async <Data>(question: Question<Data>, signal: AbortSignal): Promise<Answer<Data>> => {

@@ -7,7 +7,7 @@ import { type Question, useAsk } from "./api.ts";
 import { findingColumns, findingsOf } from "./findings.tsx";
 import { type Column, Digest, Failure, Icon, type IconName, Link, Name, nameOr, Section, Skeleton, Table, Time } from "./parts.tsx";
 import { SameRequest } from "./same-request.tsx";
-import { texts } from "./texts.ts";
+import { texts } from "./texts/attention.ts";
 
 const shown = 5;
 

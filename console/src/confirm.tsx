@@ -6,7 +6,7 @@ import type { Question } from "./api.ts";
 import { Dialog } from "./dialog.tsx";
 import { announce, Icon } from "./parts.tsx";
 import { SameRequest } from "./same-request.tsx";
-import { texts } from "./texts.ts";
+import { texts } from "./texts/pages.ts";
 
 export interface Confirmation {
   /** Also the label of the button. */
@@ -18,15 +18,27 @@ export interface Confirmation {
   readonly done: string;
   /** False: the change only adds. */
   readonly isDangerous?: boolean;
+  /** After the change. */
+  readonly onDone?: () => void;
 }
 
-export const Confirm = ({ title, about, effect, question, done, isDangerous = true, onClose }: Confirmation & { readonly onClose: () => void }): ReactNode => {
+export const Confirm = ({
+  title,
+  about,
+  effect,
+  question,
+  done,
+  isDangerous = true,
+  onClose,
+  onDone,
+}: Confirmation & { readonly onClose: () => void }): ReactNode => {
   const { problems, isSending, send } = useSend();
   const sent = usePreview(question);
   const confirm = async (): Promise<void> => {
     if (isSending || !(await send(question))) return;
     onClose();
     announce(done);
+    onDone?.();
   };
   return (
     <Dialog label={title} className="dialog form-dialog" onClose={onClose}>

@@ -7,7 +7,7 @@ import type { Question } from "./api.ts";
 import { Severity } from "./findings.tsx";
 import { type Column, Link, Name, Time } from "./parts.tsx";
 import { pageSize } from "./questions.ts";
-import { texts } from "./texts.ts";
+import { texts } from "./texts/findings.ts";
 
 /** By their word in the address. */
 export const groupings = {

@@ -6,7 +6,7 @@ import { advisoryAddress, imageAddress } from "./address.ts";
 import type { Question } from "./api.ts";
 import { Badge, type Column, Link, Name, Time } from "./parts.tsx";
 import { pageSize } from "./questions.ts";
-import { texts } from "./texts.ts";
+import { texts } from "./texts/findings.ts";
 
 /** Severities by their word in the address, the worst first. */
 export const severities = {

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import { Dialog } from "./dialog.tsx";
 import { areSingleKeysOn, isApple, setSingleKeys, showOverlay } from "./overlay.ts";
 import { Icon } from "./parts.tsx";
-import { texts } from "./texts.ts";
+import { texts } from "./texts/keys.ts";
 
 const modifier = isApple ? "⌘" : "Ctrl";
 

@@ -3,7 +3,7 @@
 import type { Role } from "../../client/package.ts";
 import { useAsk } from "./api.ts";
 import type { Place } from "./questions.ts";
-import { texts } from "./texts.ts";
+import { texts } from "./texts/pages.ts";
 import type { Choice } from "./access/picker.tsx";
 import { builtInRoles, customRoles } from "./access/requests.ts";
 

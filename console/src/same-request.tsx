@@ -19,6 +19,10 @@ const positionals: Readonly<Record<string, readonly string[]>> = {
   "iam.groups.get": ["uid"],
   "iam.access.mine": ["place"],
   "iam.role-bindings.delete": ["uid"],
+  "iam.identities.delete": ["uid"],
+  "registry.immutable-tag-rules.delete": ["uid"],
+  "registry.retention-rules.delete": ["uid"],
+  "registry.retention-rules.preview": ["repoUid"],
   "deletions.undelete": ["uid"],
   "events.deliveries.redeliver": ["uid"],
   "iam.group-invites.delete": ["uid"],
@@ -43,7 +47,8 @@ const flagsOf = (name: string, request: Request): string[] =>
     return value === true ? [`--${flag}`] : [`--${flag} ${shellWord(String(value))}`];
   });
 
-const commandOf = ({ name, request }: Sent): string => {
+const commandOf = ({ name, request, command }: Sent): string => {
+  if (command !== undefined) return command;
   const words = positionals[name] ?? [];
   const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !words.includes(key)));
   return ["gantry", ...name.split("."), ...words.map((key) => shellWord(String(request[key] ?? ""))), ...flagsOf(name, rest)].join(" ");

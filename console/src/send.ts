@@ -3,7 +3,7 @@
 import { useEffect, useRef, useState } from "react";
 import { ApiError } from "../../client/package.ts";
 import { type Answer, ask, preview, type Question, queryClient, type Sent } from "./api.ts";
-import { texts } from "./texts.ts";
+import { texts } from "./texts/pages.ts";
 
 export interface Problems {
   /** Of the request as a whole; "" if there is none. */
@@ -55,7 +55,7 @@ export const useSend = (fields: readonly string[] = [], { isRead = false }: { re
 /** The request that a form would send. */
 export const usePreview = (question: Question<unknown>): Sent | undefined => {
   const [sent, setSent] = useState<Sent>();
-  const key = JSON.stringify([question.name, question.request]);
+  const key = JSON.stringify([question.name, question.request, question.command]);
   const latest = useRef(question);
   latest.current = question;
   useEffect(() => {

@@ -22,6 +22,10 @@ const DeletedPage = onDemand(async () => (await import("./pages/deleted.tsx")).D
 const FindingsPage = onDemand(async () => (await import("./pages/findings.tsx")).FindingsPage);
 const GroupPage = onDemand(async () => (await import("./pages/group.tsx")).GroupPage);
 const InvitesPage = onDemand(async () => (await import("./pages/invites.tsx")).InvitesPage);
+const RobotsPage = onDemand(async () => (await import("./pages/robots.tsx")).RobotsPage);
+const RulesPage = onDemand(async () => (await import("./pages/rules.tsx")).RulesPage);
+const StoragePage = onDemand(async () => (await import("./pages/storage.tsx")).StoragePage);
+const EventsPage = onDemand(async () => (await import("./pages/events.tsx")).EventsPage);
 const SessionsPage = onDemand(async () => (await import("./pages/sessions.tsx")).SessionsPage);
 const ListPage = onDemand(async () => (await import("./pages/lists.tsx")).ListPage);
 const ChoicePage = onDemand(async () => (await import("./pages/choice.tsx")).ChoicePage);
@@ -121,6 +125,10 @@ const groupPages = {
   deleted: DeletedPage,
   findings: FindingsPage,
   invites: InvitesPage,
+  robots: RobotsPage,
+  rules: RulesPage,
+  storage: StoragePage,
+  events: EventsPage,
   sessions: SessionsPage,
   webhooks: WebhooksPage,
 };

@@ -5,7 +5,7 @@ import type { FindingDay, FindingHistory } from "../../client/package.ts";
 import type { Question } from "./api.ts";
 import { toneOf } from "./findings.tsx";
 import { Section } from "./parts.tsx";
-import { texts } from "./texts.ts";
+import { texts } from "./texts/findings.ts";
 
 const dayMs = 86_400_000;
 const [barWidth, height, shownDays] = [8, 64, 90];

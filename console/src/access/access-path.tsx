@@ -6,7 +6,7 @@ import { addressOf } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { type Column, Copy, Expiry, Failure, Icon, Link, Name, nameOr, Skeleton, Table } from "../parts.tsx";
 import type { Place } from "../questions.ts";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/access.ts";
 import { bindingsAt } from "./requests.ts";
 
 interface StationProps {

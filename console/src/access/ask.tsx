@@ -7,7 +7,7 @@ import { useAsk } from "../api.ts";
 import { announce, Badge, type Column, Copy, Empty, Expiry, Failure, Icon, Link, Name, nameOr, Pager, Section, Skeleton, Table } from "../parts.tsx";
 import type { Place } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/access.ts";
 import { Station } from "./access-path.tsx";
 import { useIdentities } from "./identities.ts";
 import { Picker } from "./picker.tsx";

@@ -8,7 +8,7 @@ import { endOfDay } from "../format.ts";
 import { announce, Icon, nameOr } from "../parts.tsx";
 import type { Place } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/access.ts";
 import { useIdentities } from "./identities.ts";
 import { Picker } from "./picker.tsx";
 import { createBinding } from "./requests.ts";

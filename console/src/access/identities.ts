@@ -5,7 +5,7 @@ import type { RoleBinding } from "../../../client/package.ts";
 import { useAsk } from "../api.ts";
 import { shortUid } from "../format.ts";
 import { type Place, queryLengthMin, search, whoAmI } from "../questions.ts";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/access.ts";
 import { identityName } from "./access-path.tsx";
 import type { Choice } from "./picker.tsx";
 import { bindingsAt } from "./requests.ts";

@@ -2,7 +2,7 @@
 
 import { Fragment, type ReactNode } from "react";
 import { Icon, Section } from "../parts.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/access.ts";
 
 /** Returns the verbs of each resource: "repo" with "list", "create". */
 const byResource = (capabilities: readonly string[]): ReadonlyMap<string, readonly string[]> => {

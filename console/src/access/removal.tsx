@@ -8,7 +8,7 @@ import { exactTime } from "../format.ts";
 import { Failure, Icon, Name, nameOr, Skeleton } from "../parts.tsx";
 import { ancestryOf, type Place, whoAmI } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/access.ts";
 import { identityName } from "./access-path.tsx";
 import { bindingsOf, deleteBinding, rolesOf, versionOf } from "./requests.ts";
 import { usePreview, useSend } from "../send.ts";

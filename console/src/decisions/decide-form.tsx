@@ -11,7 +11,7 @@ import type { Place } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
 import { SelectField } from "../select-field.tsx";
 import { usePreview, useSend } from "../send.ts";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/decisions.ts";
 import { createDecision, effectOf } from "./requests.ts";
 
 const states = {

@@ -8,7 +8,7 @@ import { findingColumns, findingsOf, shownId } from "../findings.tsx";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Empty, Failure, Name, Section, Skeleton, Table } from "../parts.tsx";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/images.ts";
 import { StateBadge } from "./coverage.tsx";
 import { allSize, compared, type ImageRef, latestTags } from "./requests.ts";
 

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import type { ContentsProblem, ImageContentsState } from "../../../client/package.ts";
 import { shortDigest } from "../format.ts";
 import { Badge } from "../parts.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/images.ts";
 
 const tones: Readonly<Record<ImageContentsState, "good" | "warn" | "plain">> = {
   IMAGE_CONTENTS_STATE_UNSPECIFIED: "warn",

@@ -8,7 +8,7 @@ import { findingColumns, findingsOf, severities, SeverityCounts, severityIn } fr
 import { ListSection } from "../list-section.tsx";
 import { type Column, Empty, Link } from "../parts.tsx";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/images.ts";
 import { type ImageRef, packagesNamed } from "./requests.ts";
 
 /** Stands for the packages of layers that were not read; what was read of the image is said above. */

@@ -5,7 +5,7 @@ import { useAddress, withParameters } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { shortDigest, sizeText } from "../format.ts";
 import { type Column, Copy, Empty, Failure, Link, Name, Section, Skeleton, Table } from "../parts.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/images.ts";
 import { type Layer, layersOf } from "./registry.ts";
 
 interface LayersProps {

@@ -8,7 +8,7 @@ import { sizeText } from "../format.ts";
 import { Command, Digest, Failure, Icon, Link, Name, Section, Skeleton, Time } from "../parts.tsx";
 import { imageSize } from "../questions.ts";
 import { useSend } from "../send.ts";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/images.ts";
 import { StateBadge } from "./coverage.tsx";
 import { type ImageRef, noFilter, packagesOf, platformOf, sbomOf } from "./requests.ts";
 

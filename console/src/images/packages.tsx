@@ -8,7 +8,7 @@ import { shortDigest } from "../format.ts";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Empty, Link, Name, Section } from "../parts.tsx";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/images.ts";
 import { type ImageRef, type PackageFilter, packagesOf } from "./requests.ts";
 
 const packageFilterIn = (url: URL): PackageFilter => ({

@@ -6,7 +6,7 @@ import { useAsk } from "../api.ts";
 import { sizeText } from "../format.ts";
 import { Badge, type Column, Digest, Empty, Failure, Name, Section, Skeleton, Table, Time } from "../parts.tsx";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/images.ts";
 import { type Referrer, referrersOf } from "./registry.ts";
 import { type ImageRef, tagNamed } from "./requests.ts";
 

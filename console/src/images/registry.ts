@@ -4,7 +4,7 @@ import { ApiError } from "../../../client/package.ts";
 import { isObject, type Json, type JsonObject, objectList, part, text } from "../../../base/json.ts";
 import type { Question } from "../api.ts";
 import { tokenSource } from "../session.ts";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/images.ts";
 
 const imageTypes = [
   "application/vnd.oci.image.manifest.v1+json",

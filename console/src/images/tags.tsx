@@ -7,7 +7,7 @@ import { useAsk } from "../api.ts";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Copy, Digest, Empty, Failure, Link, Name, Section, Skeleton, Table, Time } from "../parts.tsx";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/images.ts";
 import { historyOf, type ImageRef, tagsOfImage } from "./requests.ts";
 
 type Row = TagHistoryEntry & { readonly uid: string };

@@ -14,7 +14,7 @@ import { useAsk } from "../api.ts";
 import { announce, Failure, Icon, nameOr, Section, Skeleton } from "../parts.tsx";
 import type { Place } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/access.ts";
 import { GroupHeading } from "./group-heading.tsx";
 
 interface AccessPageProps {

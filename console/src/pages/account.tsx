@@ -10,7 +10,7 @@ import { Badge, type Column, Empty, nameOr, Time, usePageTitle } from "../parts.
 import { acceptMembership, declineMembership, endOwnSession, memberships, ownSessions } from "../people/requests.ts";
 import { endColumn, endsColumn, programColumn, programOf, sessionColumns } from "../people/session-columns.tsx";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/account.ts";
 
 const lastUsed: Column<SignInSession> = { title: texts.lastUsed, cell: ({ lastUseTime }) => <Time time={lastUseTime} /> };
 

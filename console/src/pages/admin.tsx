@@ -1,16 +1,7 @@
 // Sources of advisories, their coverage of the images, and used storage: for the operator, and for owners in their groups.
 
 import type { ReactNode } from "react";
-import type {
-  AdvisoryCoverage,
-  CoverageState,
-  Feed,
-  FeedState,
-  Group,
-  ListAdvisoryCoverageResponse,
-  ListFeedsResponse,
-  Storage,
-} from "../../../client/package.ts";
+import type { AdvisoryCoverage, CoverageState, Feed, FeedState, Group, ListAdvisoryCoverageResponse, ListFeedsResponse } from "../../../client/package.ts";
 import { addressOf, positionIn, useAddress, withParameter } from "../address.ts";
 import { type Question, useAsk } from "../api.ts";
 import { sizeText } from "../format.ts";
@@ -18,7 +9,8 @@ import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Empty, Failure, Link, Name, Section, Skeleton, Time, usePageTitle } from "../parts.tsx";
 import { organizations, pageSize } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { storageOf } from "../storage.ts";
+import { texts } from "../texts/admin.ts";
 import { segmentsOfRoot } from "../tree.tsx";
 
 const position = (skip: number) => ({ pageSize, ...(skip > 0 ? { skip } : {}) });
@@ -36,12 +28,6 @@ const coverageAt = (skip: number): Question<ListAdvisoryCoverageResponse> => {
     send: (gantry, signal) => gantry.vulnerabilities.advisoryCoverage.list(request, { signal }).page(),
   };
 };
-
-const storageOf = (uid: string): Question<Storage> => ({
-  name: "registry.storage.get",
-  request: { uid },
-  send: (gantry, signal) => gantry.registry.storage.get({ uid }, { signal }),
-});
 
 const feedTones: Readonly<Record<FeedState, "good" | "warn" | "plain">> = {
   FEED_STATE_UNSPECIFIED: "plain",

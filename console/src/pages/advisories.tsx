@@ -8,7 +8,7 @@ import { Coverage, epssText, findingColumns, findingsOf, packageNamesFor, severi
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Copy, Empty, Failure, Icon, Link, Name, Section, Skeleton, Table, Time, usePageTitle } from "../parts.tsx";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/advisories.ts";
 
 /** Published records by any of their IDs. */
 const recordsOf = (ids: readonly string[]): Question<ListVulnerabilityMetadataResponse> => {

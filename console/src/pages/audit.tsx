@@ -11,7 +11,7 @@ import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Copy, Empty, Icon, Link, Name, nameOr, Section, Time } from "../parts.tsx";
 import { identitiesOf } from "../people/requests.ts";
 import { pageSize, type Place } from "../questions.ts";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/audit.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 /** Every code but OK. */

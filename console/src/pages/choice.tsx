@@ -6,7 +6,7 @@ import type { Sent } from "../api.ts";
 import { type Column, Link, Name, Table, usePageTitle } from "../parts.tsx";
 import type { Place } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/group.ts";
 
 interface Choice {
   readonly uid: string;

@@ -9,7 +9,7 @@ import { Confirm } from "../confirm.tsx";
 import { decideCapability, decisionsIn, deleteDecision } from "../decisions/requests.ts";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Empty, Expiry, Icon, Link, Name, Time } from "../parts.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/decisions.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const State = ({ decision: { state, reopened } }: { readonly decision: FindingDecision }): ReactNode => (

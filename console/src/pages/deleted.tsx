@@ -9,7 +9,7 @@ import { Confirm } from "../confirm.tsx";
 import { ListSection } from "../list-section.tsx";
 import { type Column, Copy, Empty, Expiry, Icon, nameOr, Time } from "../parts.tsx";
 import { pageSize } from "../questions.ts";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/deleted.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const deletionsIn = (group: string, skip: number): Question<ListDeletionsResponse> => {

@@ -23,7 +23,7 @@ import {
 import { ListSection } from "../list-section.tsx";
 import { type Column, Empty, Icon, Link, Section } from "../parts.tsx";
 import { SelectField } from "../select-field.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/findings.ts";
 import { historyOf, Trend } from "../trend.tsx";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 

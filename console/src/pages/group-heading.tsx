@@ -5,7 +5,7 @@ import { addressOf, type GroupPage, groupPages } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { Badge, Copy, Name, Tabs, usePageTitle } from "../parts.tsx";
 import { groupAt, type Place } from "../questions.ts";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/group.ts";
 
 interface GroupHeadingProps {
   readonly names: readonly string[];
@@ -14,7 +14,20 @@ interface GroupHeadingProps {
 }
 
 /** Pages that send other requests instead of one for the group's description. */
-const frugal: ReadonlySet<string> = new Set(["access", "audit", "decisions", "deleted", "findings", "invites", "sessions", "webhooks"]);
+const frugal: ReadonlySet<string> = new Set([
+  "access",
+  "audit",
+  "decisions",
+  "deleted",
+  "findings",
+  "events",
+  "invites",
+  "robots",
+  "rules",
+  "sessions",
+  "storage",
+  "webhooks",
+]);
 
 export const GroupHeading = ({ names, path, current }: GroupHeadingProps): ReactNode => {
   const place = path.at(-1);

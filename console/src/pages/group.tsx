@@ -7,7 +7,7 @@ import { useAsk } from "../api.ts";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Empty, Icon, Link, Name, Time } from "../parts.tsx";
 import { groupsIn, reposIn } from "../questions.ts";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/group.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const groupColumns = (names: readonly string[]): readonly Column<Group>[] => [

@@ -17,7 +17,7 @@ import { Tags } from "../images/tags.tsx";
 import { Copy, Failure, Link, Name, NotFound, Skeleton, Tabs, usePageTitle } from "../parts.tsx";
 import { architectures as architecturesOf, type Place, repoAt } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/images.ts";
 
 const views = ["overview", "findings", "packages", "layers", "signatures", "tags", "compare"] as const;
 type View = (typeof views)[number];

@@ -10,7 +10,7 @@ import { ListSection } from "../list-section.tsx";
 import { type Column, Empty, Expiry, Icon, Name, nameOr, Time } from "../parts.tsx";
 import { InviteForm } from "../people/invite-form.tsx";
 import { deleteInvite, invitesIn } from "../people/requests.ts";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/people.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const forWhom = ({ email }: GroupInvite): string => (email === "" ? texts.anyone : email);

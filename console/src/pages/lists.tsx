@@ -8,7 +8,7 @@ import { ListSection } from "../list-section.tsx";
 import { type Column, Copy, Empty, Expiry, Name, nameOr, Time } from "../parts.tsx";
 import { bindingsIn, identitiesIn, type Place, rolesIn } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/lists.ts";
 import { GroupHeading } from "./group-heading.tsx";
 
 interface ListPageProps {

@@ -8,7 +8,7 @@ import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Copy, Digest, Empty, Failure, Icon, Link, Name, NotFound, Skeleton, Time, usePageTitle } from "../parts.tsx";
 import { architectures, type Place, repoAt, tagsIn } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/images.ts";
 
 interface RepoPageProps {
   readonly names: readonly string[];
@@ -101,7 +101,8 @@ const Tags = ({ names, path, repo }: TagsProps): ReactNode => {
         </p>
       )}
       <p className="reference">
-        <span className="quiet">{texts.reference}</span> <code>{reference}</code> <Copy text={reference} what={texts.reference} />
+        <span className="quiet">{texts.reference}</span> <code>{reference}</code> <Copy text={reference} what={texts.reference} />{" "}
+        <Link href={`${addressOf(names, "rules")}?repo=${encodeURIComponent(segmentOf(repo))}`}>{texts.tagRules}</Link>
       </p>
       {tag ? <Details key={tag.uid} repo={repo} tag={tag} reference={reference} imageAddress={addressOfImage(tag.digest)} /> : null}
       <ListSection

@@ -9,7 +9,7 @@ import { ListSection } from "../list-section.tsx";
 import { type Column, Copy, Empty, nameOr } from "../parts.tsx";
 import { endSession, identitiesOf, sessionsIn } from "../people/requests.ts";
 import { endColumn, endsColumn, programColumn, programOf, sessionColumns } from "../people/session-columns.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/people.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 export const SessionsPage = ({ names, path }: GroupPageProps): ReactNode => {

@@ -6,10 +6,11 @@ import { mine } from "../access/requests.ts";
 import { positionIn, useAddress, withParameters } from "../address.ts";
 import { type Question, useAsk } from "../api.ts";
 import { Confirm } from "../confirm.tsx";
+import { shortType } from "../events/sentence.ts";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Copy, Empty, Icon, Link, Name, nameOr, Time } from "../parts.tsx";
 import { pageSize } from "../questions.ts";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/webhooks.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const below = (group: string, skip: number) => ({ uidp: { descendantsOf: group }, pageSize, ...(skip > 0 ? { skip } : {}) });
@@ -79,9 +80,6 @@ const tones: Readonly<Record<DeliveryState, "good" | "warn" | "plain">> = {
   DELIVERY_STATE_DEAD: "warn",
   DELIVERY_STATE_DROPPED: "warn",
 };
-
-/** "dev.chainguard.api.platform.registry.repo.created.v1": "registry.repo.created" */
-const shortType = (type: string): string => type.replace(/^dev\.(?:chainguard\.api\.(?:platform\.)?|gantry\.)/, "").replace(/\.v\d+$/, "");
 
 const columnsFor = (sinks: ReadonlyMap<string, string>, again: ((delivery: Delivery) => void) | undefined): readonly Column<Delivery>[] => [
   {

@@ -11,7 +11,7 @@ import { shellWord } from "../format.ts";
 import { announce, Command, Icon, nameOr } from "../parts.tsx";
 import type { Place } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/people.ts";
 import { createInvite } from "./requests.ts";
 
 const daySeconds = 86_400;

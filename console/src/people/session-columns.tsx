@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import type { SignInSession } from "../../../client/package.ts";
 import { root } from "../address.ts";
 import { Badge, type Column, Expiry, Icon, Name, Time } from "../parts.tsx";
-import { texts } from "../texts.ts";
+import { texts } from "../texts/people.ts";
 
 export const programOf = ({ program, kind }: SignInSession): string =>
   program === "" ? texts.kinds[kind] : program === `${location.origin}${root}` ? texts.console : program;

@@ -1,0 +1,267 @@
+// Robot accounts of a group and everything below it: identities that machines assume. The open account is in the address.
+
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import type { Identity, ListIdentitiesResponse, RoleBinding } from "../../../client/package.ts";
+import { bindingsOf, mine } from "../access/requests.ts";
+import { addressOf, isUid, navigate, positionIn, replaceAddress, useAddress, withParameter, withParameters } from "../address.ts";
+import { useAsk } from "../api.ts";
+import { Confirm } from "../confirm.tsx";
+import { relativeTime } from "../format.ts";
+import { ListSection } from "../list-section.tsx";
+import { type Column, Command, Copy, Empty, Expiry, Failure, Icon, Link, Name, nameOr, Skeleton, Time } from "../parts.tsx";
+import { identitiesOf } from "../people/requests.ts";
+import { Claims } from "../robots/claims.tsx";
+import { expiryOf, kindOf, lastUseOf, subjectOf } from "../robots/describe.ts";
+import { PresetForm } from "../robots/preset-form.tsx";
+import { deleteRobot, robotsIn } from "../robots/requests.ts";
+import { Setup } from "../robots/setup.tsx";
+import { texts } from "../texts/robots.ts";
+import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
+
+const parentOf = (uid: string): string => uid.slice(0, uid.lastIndexOf("/"));
+
+const LastUse = ({ identity }: { readonly identity: Identity }): ReactNode => {
+  const time = lastUseOf(identity);
+  return time === undefined ? <span className="quiet">{texts.notUsed}</span> : <Time time={time} />;
+};
+
+/** Says where an account is, if not in the group of the page. */
+const GroupOf = ({ uid, here }: { readonly uid: string; readonly here: string }): ReactNode => {
+  const group = parentOf(uid);
+  return group === here ? <span className="quiet">{texts.thisGroup}</span> : <Link href={addressOf(group.split("/"))}>{nameOr("", group)}</Link>;
+};
+
+const columnsFor = (url: URL, here: string): readonly Column<Identity>[] => [
+  {
+    title: texts.name,
+    cell: ({ uid, name, description }) => (
+      <>
+        <Link href={withParameter(url, "robot", uid)}>
+          <Name>{name}</Name>
+        </Link>
+        {description === "" ? null : (
+          <div className="under-badge quiet">
+            <Name>{description}</Name>
+          </div>
+        )}
+      </>
+    ),
+  },
+  {
+    title: texts.accountFor,
+    cell: (identity) => (
+      <>
+        {texts.systems[kindOf(identity)]}
+        <div className="under-badge quiet long">
+          <bdi>{kindOf(identity) === "pullToken" ? "" : subjectOf(identity)}</bdi>
+        </div>
+      </>
+    ),
+    minor: true,
+  },
+  { title: texts.inGroup, cell: ({ uid }) => <GroupOf uid={uid} here={here} />, minor: true },
+  { title: texts.lastUse, cell: (identity) => <LastUse identity={identity} /> },
+  { title: texts.expires, cell: (identity) => <Expiry time={expiryOf(identity)} /> },
+];
+
+const Bindings = ({ bindings }: { readonly bindings: readonly RoleBinding[] }): ReactNode =>
+  bindings.length === 0 ? (
+    <p className="quiet details-text">{texts.noAccess}</p>
+  ) : (
+    <ul className="plain-list details-text">
+      {bindings.map(({ uid, role, roleUid, group }) => (
+        <li key={uid}>
+          <span className="role">{nameOr(role?.name ?? "", roleUid)}</span> {texts.roleAt}{" "}
+          <Link href={addressOf(parentOf(uid).split("/"), "access")}>{nameOr(group?.name ?? "", parentOf(uid))}</Link>
+        </li>
+      ))}
+    </ul>
+  );
+
+interface RobotProps {
+  readonly uid: string;
+  readonly here: string;
+  readonly capabilities: ReadonlySet<string>;
+  readonly onRemoved: () => void;
+}
+
+const Robot = ({ identity, here, capabilities, onRemoved }: Omit<RobotProps, "uid"> & { readonly identity: Identity }): ReactNode => {
+  const heading = useRef<HTMLHeadingElement>(null);
+  const [isRemoving, setRemoving] = useState(false);
+  const bindings = useAsk(bindingsOf(identity.uid));
+  const found = bindings.data?.data.roleBindings;
+  useEffect(() => heading.current?.focus(), []);
+  const lastUse = lastUseOf(identity);
+  const use = lastUse === undefined ? texts.neverUsed : texts.usedLast(relativeTime(lastUse, Date.now()));
+  return (
+    <section className="card details" aria-label={identity.name}>
+      <header>
+        <h2 ref={heading} tabIndex={-1}>
+          <Name>{identity.name}</Name>
+        </h2>
+        {capabilities.has("identity.delete") && found ? (
+          <button type="button" className="button danger" onClick={() => setRemoving(true)}>
+            {texts.removeRobot}
+          </button>
+        ) : null}
+      </header>
+      <dl>
+        <dt>{texts.accountFor}</dt>
+        <dd>{texts.systems[kindOf(identity)]}</dd>
+        <dt>uid</dt>
+        <dd className="long">
+          <code>{identity.uid}</code> <Copy text={identity.uid} what="uid" />
+        </dd>
+        {identity.description === "" ? null : (
+          <>
+            <dt>{texts.description}</dt>
+            <dd>
+              <Name>{identity.description}</Name>
+            </dd>
+          </>
+        )}
+        <dt>{texts.inGroup}</dt>
+        <dd>
+          <GroupOf uid={identity.uid} here={here} />
+        </dd>
+        {identity.labels.length === 0 ? null : (
+          <>
+            <dt>{texts.labels}</dt>
+            <dd>
+              <Name>{identity.labels.join(", ")}</Name>
+            </dd>
+          </>
+        )}
+        <dt>{texts.created}</dt>
+        <dd>
+          <Time time={identity.createTime} />
+        </dd>
+        <dt>{texts.lastUse}</dt>
+        <dd>
+          <LastUse identity={identity} />
+        </dd>
+        <dt>{texts.expires}</dt>
+        <dd>
+          <Expiry time={expiryOf(identity)} />
+        </dd>
+      </dl>
+      <h3>{texts.match}</h3>
+      <Claims match={identity} />
+      <h3>{texts.access}</h3>
+      {bindings.error ? <Failure error={bindings.error} /> : found ? <Bindings bindings={found} /> : <Skeleton rows={2} />}
+      <Setup identity={identity} />
+      {isRemoving && found ? (
+        <Confirm
+          title={texts.removeRobot}
+          about={
+            <>
+              <Name>{identity.name}</Name> <span className="quiet">{texts.systems[kindOf(identity)]}</span>
+            </>
+          }
+          effect={`${use} ${texts.removeRobotText(Number(bindings.data?.data.totalCount ?? found.length))}`}
+          question={deleteRobot(identity.uid)}
+          done={texts.robotRemoved}
+          onClose={() => setRemoving(false)}
+          onDone={onRemoved}
+        />
+      ) : null}
+    </section>
+  );
+};
+
+const OneRobot = ({ names, path, uid, capabilities }: GroupPageProps & Pick<RobotProps, "uid" | "capabilities">): ReactNode => {
+  const url = useAddress();
+  const result = useAsk(identitiesOf([uid]));
+  const identity = result.data?.data.identities[0];
+  const toAll = withParameter(url, "robot", undefined);
+  return (
+    <GroupFrame names={names} path={path} current="robots" sent={[result.data?.sent]}>
+      <p>
+        <Link className="button" href={toAll}>
+          {texts.allRobots}
+        </Link>
+      </p>
+      {result.error ? <Failure error={result.error} retry={() => void result.refetch()} /> : null}
+      {identity ? <Robot identity={identity} here={path.at(-1)?.uid ?? ""} capabilities={capabilities} onRemoved={() => navigate(toAll)} /> : null}
+      {result.data && !identity ? (
+        <Empty icon="warning" title={texts.notFoundTitle}>
+          <p>{texts.gone}</p>
+        </Empty>
+      ) : null}
+      {result.isPending ? <Skeleton rows={6} /> : null}
+    </GroupFrame>
+  );
+};
+
+const itemsOf = ({ identities }: ListIdentitiesResponse): readonly Identity[] => identities;
+
+const AllRobots = ({ names, path, capabilities }: GroupPageProps & Pick<RobotProps, "capabilities">): ReactNode => {
+  const url = useAddress();
+  const here = path.at(-1)?.uid ?? "";
+  const workloads = useAsk(robotsIn(here, "RELATIONSHIP_TYPE_CLAIM_MATCH", positionIn(url, "workloads")));
+  const keys = useAsk(robotsIn(here, "RELATIONSHIP_TYPE_STATIC", positionIn(url, "keys")));
+  const aws = useAsk(robotsIn(here, "RELATIONSHIP_TYPE_AWS_IDENTITY", positionIn(url, "aws")));
+  const columns = columnsFor(url, here);
+  const lacking = ["identity.create", "role_bindings.create"].filter((name) => !capabilities.has(name));
+  const mayAdd = capabilities.size > 0 && lacking.length === 0;
+  const shared = { itemsOf, columns, count: texts.robotCount };
+  return (
+    <GroupFrame names={names} path={path} current="robots" sent={[workloads.data?.sent, keys.data?.sent, aws.data?.sent]}>
+      <p className="lead">
+        {texts.robotsText} {capabilities.size === 0 || mayAdd ? "" : texts.changeNeeds(lacking)}
+      </p>
+      <ListSection
+        {...shared}
+        title={texts.workloads}
+        about={texts.workloadsText}
+        action={
+          mayAdd ? (
+            <button type="button" className="button" onClick={() => replaceAddress(withParameter(url, "add", ""))}>
+              <Icon name="plus" />
+              {texts.addRobot}
+            </button>
+          ) : undefined
+        }
+        result={workloads}
+        parameter="workloads"
+        empty={
+          <Empty icon="user" title={texts.noWorkloadsTitle}>
+            <p>{texts.noWorkloadsText}</p>
+          </Empty>
+        }
+      />
+      <ListSection
+        {...shared}
+        title={texts.keyHolders}
+        result={keys}
+        parameter="keys"
+        empty={
+          <Empty icon="key" title={texts.noKeysTitle}>
+            <p>{texts.noKeysText}</p>
+            <Command text={`gantry iam pull-tokens create --server ${location.origin} --group ${here}`} what={texts.noKeysTitle} />
+          </Empty>
+        }
+      />
+      {Number(aws.data?.data.totalCount ?? 0) > 0 || aws.error ? (
+        <ListSection {...shared} title={texts.awsRoles} result={aws} parameter="aws" empty={null} />
+      ) : null}
+      {mayAdd && url.searchParams.has("add") ? (
+        <PresetForm
+          path={path}
+          onClose={() => replaceAddress(withParameter(url, "add", undefined))}
+          onAdded={(uid) => replaceAddress(withParameters(url, { add: undefined, robot: uid }))}
+        />
+      ) : null}
+    </GroupFrame>
+  );
+};
+
+export const RobotsPage = ({ names, path }: GroupPageProps): ReactNode => {
+  const capabilities = new Set(useAsk(mine(path.at(-1)?.uid ?? "")).data?.data.capabilities);
+  const robot = useAddress().searchParams.get("robot") ?? "";
+  return isUid(robot) ? (
+    <OneRobot key={robot} names={names} path={path} uid={robot} capabilities={capabilities} />
+  ) : (
+    <AllRobots names={names} path={path} capabilities={capabilities} />
+  );
+};

@@ -1,0 +1,289 @@
+// Retention rules and immutable tags of a group, or of a repo below it. Which rules are shown is in the address.
+
+import { type ReactNode, useState } from "react";
+import type { ImmutableTagRule, Repo, RetentionRule, RetentionVerdict } from "../../../client/package.ts";
+import { mine } from "../access/requests.ts";
+import { addressOf, positionIn, replaceAddress, segmentOf, useAddress, withParameter, withParameters } from "../address.ts";
+import { type Question, useAsk } from "../api.ts";
+import { Confirm } from "../confirm.tsx";
+import { ListSection } from "../list-section.tsx";
+import { Badge, type Column, Empty, Failure, Icon, Link, Name, nameOr, NotFound, Section, Skeleton, Time } from "../parts.tsx";
+import { type Place, repoAt } from "../questions.ts";
+import { ImmutableForm, RetentionForm } from "../rules/forms.tsx";
+import { deleteImmutableTagRule, deleteRetentionRule, immutableTagRulesAt, nextRunIn, retentionRulesAt, type Scope } from "../rules/requests.ts";
+import { texts } from "../texts/rules.ts";
+import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
+
+const parentOf = (uid: string): string => uid.slice(0, uid.lastIndexOf("/"));
+
+const RepoLink = ({ uid }: { readonly uid: string }): ReactNode => (
+  <Link href={addressOf(parentOf(uid).split("/"), "repos", uid.split("/").at(-1) ?? "")}>
+    {texts.repoLink} {nameOr("", uid)}
+  </Link>
+);
+
+interface PlaceOfProps {
+  /** Of the rule. */
+  readonly uid: string;
+  /** The repo or group of the page. */
+  readonly here: string;
+  readonly path: readonly Place[];
+}
+
+/** Says where a rule is set: here, in a group above, or in a group or repo below, which is known by its uid only. */
+const PlaceOf = ({ uid, here, path }: PlaceOfProps): ReactNode => {
+  const place = parentOf(uid);
+  if (place === here) return <span className="quiet">{texts.thisPlace}</span>;
+  const known = path.find((each) => each.uid === place);
+  if (!known) return nameOr("", place);
+  return (
+    <Link className="words" href={addressOf(place.split("/"), "rules")}>
+      {nameOr(known.name, place)}
+    </Link>
+  );
+};
+
+const keptBy = ({ keepAll, keepLast, keepVersions, keepDays, keepPulledDays, inUseDays }: RetentionRule): string =>
+  keepAll
+    ? texts.keepsAll
+    : texts.all([
+        ...(keepLast > 0 ? [texts.keepsLast(keepLast)] : []),
+        ...(keepVersions > 0 ? [texts.keepsVersions(keepVersions)] : []),
+        ...(keepDays > 0 ? [texts.keepsDays(keepDays)] : []),
+        ...(keepPulledDays > 0 ? [texts.keepsPulled(keepPulledDays)] : []),
+        texts.keepsInUse(inUseDays === 0 ? 30 : inUseDays),
+      ]);
+
+const removal = <Rule,>(remove: ((rule: Rule) => void) | undefined, nameOf: (rule: Rule) => string): readonly Column<Rule>[] =>
+  remove
+    ? [
+        {
+          title: texts.removeRule,
+          action: true,
+          cell: (rule: Rule) => (
+            <button type="button" className="button quiet-button" aria-label={texts.removeRuleOf(nameOf(rule))} onClick={() => remove(rule)}>
+              <Icon name="trash" />
+            </button>
+          ),
+        },
+      ]
+    : [];
+
+type Where = Omit<PlaceOfProps, "uid">;
+
+const immutableColumns = (where: Where, remove: ((rule: ImmutableTagRule) => void) | undefined): readonly Column<ImmutableTagRule>[] => [
+  { title: texts.tagPattern, cell: ({ pattern }) => <code className="long">{pattern}</code> },
+  { title: texts.reason, cell: ({ description }) => <Name>{description}</Name>, minor: true },
+  { title: texts.setAt, cell: ({ uid }) => <PlaceOf uid={uid} {...where} /> },
+  { title: texts.created, cell: ({ createTime }) => <Time time={createTime} />, minor: true },
+  ...removal(remove, ({ pattern }) => pattern),
+];
+
+const retentionColumns = (where: Where, remove: ((rule: RetentionRule) => void) | undefined): readonly Column<RetentionRule>[] => [
+  {
+    title: texts.ruleName,
+    cell: ({ name, previewOnly }) => (
+      <>
+        <span className="words">
+          <Name>{name}</Name>
+        </span>
+        {previewOnly ? (
+          <div>
+            <Badge tone="plain">{texts.previewOnly}</Badge>
+          </div>
+        ) : null}
+      </>
+    ),
+  },
+  {
+    title: texts.tagPattern,
+    cell: ({ tagPattern, versionRange, repoUid }) => (
+      <>
+        {tagPattern === "" ? null : <code className="long">{tagPattern}</code>}
+        {versionRange === "" ? null : <div>{texts.onlyVersions(versionRange)}</div>}
+        {tagPattern === "" && versionRange === "" ? <span className="quiet">{texts.allTags}</span> : null}
+        {repoUid === "" ? null : (
+          <div className="under-badge">
+            <RepoLink uid={repoUid} />
+          </div>
+        )}
+      </>
+    ),
+    minor: true,
+  },
+  { title: texts.effect, cell: keptBy },
+  { title: texts.setAt, cell: ({ uid }) => <PlaceOf uid={uid} {...where} />, minor: true },
+  ...removal(remove, ({ name }) => name),
+];
+
+const verdictColumns: readonly Column<RetentionVerdict & { readonly uid: string }>[] = [
+  { title: texts.tag, cell: ({ tag }) => <Name>{tag}</Name> },
+  { title: texts.why, cell: ({ reason }) => <Name>{reason}</Name> },
+];
+
+const Verdicts = ({ repo }: { readonly repo: string }): ReactNode => {
+  const result = useAsk(nextRunIn(repo, positionIn(useAddress(), "tags")));
+  return (
+    <ListSection
+      title={texts.nextRun}
+      about={texts.nextRunText}
+      result={result}
+      itemsOf={({ verdicts }) => verdicts.map((each) => ({ ...each, uid: each.tagUid }))}
+      columns={verdictColumns}
+      count={texts.verdictCount}
+      parameter="tags"
+      empty={
+        <Empty icon="check" title={texts.noVerdictsTitle}>
+          <p>{texts.noVerdictsText}</p>
+        </Empty>
+      }
+    />
+  );
+};
+
+/** The server judges every tag of the repo, so it is asked on request. */
+const NextRun = ({ repo }: { readonly repo: string }): ReactNode => {
+  const [isAsked, setAsked] = useState(false);
+  if (isAsked) return <Verdicts repo={repo} />;
+  return (
+    <Section title={texts.nextRun}>
+      <div className="section-body">
+        <p className="quiet">{texts.nextRunText}</p>
+        <p>
+          <button type="button" className="button" onClick={() => setAsked(true)}>
+            {texts.showNextRun}
+          </button>
+        </p>
+      </div>
+    </Section>
+  );
+};
+
+interface Removing {
+  readonly about: string;
+  readonly effect: string;
+  readonly question: Question<unknown>;
+}
+
+const Rules = ({ names, path, repo: shown }: GroupPageProps & { readonly repo: Repo | undefined }): ReactNode => {
+  const url = useAddress();
+  const group = path.at(-1)?.uid ?? "";
+  const repo = shown?.uid;
+  const isBelow = repo === undefined && url.searchParams.get("view") === "below";
+  const scope: Scope = isBelow ? { descendantsOf: group } : { ancestorsOf: repo ?? group };
+  const where = { here: repo ?? group, path };
+  const own = new Set(useAsk(mine(repo ?? group)).data?.data.capabilities);
+  const immutable = useAsk(immutableTagRulesAt(scope, positionIn(url, "immutable")));
+  const retention = useAsk(retentionRulesAt(scope, positionIn(url, "retention")));
+  const [removing, setRemoving] = useState<Removing>();
+  const mayChangeRetention = own.has("repo.update") && own.has("tag.delete");
+  const adding = url.searchParams.get("add");
+  const addButton = (name: string, title: string): ReactNode => (
+    <button type="button" className="button" onClick={() => replaceAddress(withParameter(url, "add", name))}>
+      <Icon name="plus" />
+      {title}
+    </button>
+  );
+  const close = (): void => replaceAddress(withParameter(url, "add", undefined));
+  const needs = (lacking: readonly string[]): string => (own.size === 0 || lacking.length === 0 ? "" : ` ${texts.changeNeeds(lacking)}`);
+  return (
+    <GroupFrame names={names} path={path} current="rules" sent={[immutable.data?.sent, retention.data?.sent]}>
+      <div className="scope">
+        {shown === undefined ? (
+          <nav className="states" aria-label={texts.scopes}>
+            {([undefined, "below"] as const).map((view) => (
+              <Link
+                key={view ?? ""}
+                href={withParameters(url, { view, immutable: undefined, retention: undefined })}
+                isSamePage
+                aria-current={(view === "below") === isBelow ? "true" : undefined}
+                className="button"
+              >
+                {view === undefined ? texts.applying : texts.below}
+              </Link>
+            ))}
+          </nav>
+        ) : (
+          <p className="states">
+            <Link className="button" href={addressOf(names, "repos", segmentOf(shown))}>
+              <Icon name="repo" />
+              <Name>{shown.name}</Name>
+            </Link>
+            <Link className="button" href={addressOf(names, "rules")}>
+              {texts.groupRules}
+            </Link>
+          </p>
+        )}
+        <p className="quiet">{repo !== undefined ? texts.rulesOfRepo : isBelow ? texts.rulesBelow : texts.rulesHere}</p>
+      </div>
+      <ListSection
+        title={texts.immutable}
+        about={`${texts.immutableText}${needs(own.has("gantry.immutable_tag_rules.create") ? [] : ["gantry.immutable_tag_rules.create"])}`}
+        action={own.has("gantry.immutable_tag_rules.create") ? addButton("immutable", texts.addImmutable) : undefined}
+        result={immutable}
+        itemsOf={(data) => data.immutableTagRules}
+        columns={immutableColumns(
+          where,
+          own.has("gantry.immutable_tag_rules.delete")
+            ? ({ uid, pattern }) => setRemoving({ about: pattern, effect: texts.immutableRemoveText, question: deleteImmutableTagRule(uid) })
+            : undefined,
+        )}
+        count={texts.ruleCount}
+        parameter="immutable"
+        empty={
+          <Empty icon="tag" title={texts.noImmutableTitle}>
+            <p>{texts.noImmutableText}</p>
+          </Empty>
+        }
+      />
+      <ListSection
+        title={texts.retention}
+        about={`${texts.retentionText}${needs(["repo.update", "tag.delete"].filter((name) => !own.has(name)))}`}
+        action={mayChangeRetention ? addButton("retention", texts.addRetention) : undefined}
+        result={retention}
+        itemsOf={(data) => data.retentionRules}
+        columns={retentionColumns(
+          where,
+          mayChangeRetention
+            ? ({ uid, name }) => setRemoving({ about: name, effect: texts.retentionRemoveText, question: deleteRetentionRule(uid) })
+            : undefined,
+        )}
+        count={texts.ruleCount}
+        parameter="retention"
+        empty={
+          <Empty icon="tag" title={texts.noRetentionTitle}>
+            <p>{texts.noRetentionText}</p>
+          </Empty>
+        }
+      />
+      {repo === undefined ? null : <NextRun repo={repo} />}
+      {adding === "immutable" && own.has("gantry.immutable_tag_rules.create") ? <ImmutableForm parent={repo ?? group} onClose={close} /> : null}
+      {adding === "retention" && mayChangeRetention ? <RetentionForm group={group} repo={repo} onClose={close} /> : null}
+      {removing ? (
+        <Confirm
+          title={texts.removeRule}
+          about={<code className="long">{removing.about}</code>}
+          effect={removing.effect}
+          question={removing.question}
+          done={texts.ruleRemoved}
+          onClose={() => setRemoving(undefined)}
+        />
+      ) : null}
+    </GroupFrame>
+  );
+};
+
+export const RulesPage = ({ names, path }: GroupPageProps): ReactNode => {
+  const name = useAddress().searchParams.get("repo");
+  const found = useAsk(name === null ? undefined : repoAt(path.at(-1)?.uid ?? "", name));
+  if (name === null) return <Rules names={names} path={path} repo={undefined} />;
+  const repo = found.data?.data;
+  return (
+    <>
+      {repo ? <Rules key={repo.uid} names={names} path={path} repo={repo} /> : null}
+      {found.data && !repo ? <NotFound /> : null}
+      {found.error ? <Failure error={found.error} retry={() => void found.refetch()} /> : null}
+      {found.isPending ? <Skeleton rows={6} /> : null}
+    </>
+  );
+};

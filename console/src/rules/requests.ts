@@ -1,0 +1,58 @@
+// Requests about retention rules and immutable tags.
+
+import type {
+  ImmutableTagRule,
+  ImmutableTagRuleInput,
+  ListImmutableTagRulesResponse,
+  ListRetentionRulesResponse,
+  PreviewRetentionRulesResponse,
+  RetentionRule,
+  RetentionRuleInput,
+} from "../../../client/package.ts";
+import type { Question } from "../api.ts";
+import { pageSize } from "../questions.ts";
+
+/** Rules that apply to a place, or rules of a group and everything below it. */
+export type Scope = { readonly ancestorsOf: string } | { readonly descendantsOf: string };
+
+const at = (uidp: Scope, skip: number) => ({ uidp, pageSize, ...(skip > 0 ? { skip } : {}) });
+
+export const retentionRulesAt = (scope: Scope, skip: number): Question<ListRetentionRulesResponse> => {
+  const request = at(scope, skip);
+  return { name: "registry.retention-rules.list", request, send: (gantry, signal) => gantry.registry.retentionRules.list(request, { signal }).page() };
+};
+
+export const createRetentionRule = (parent: string, retentionRule: RetentionRuleInput): Question<RetentionRule> => ({
+  name: "registry.retention-rules.create",
+  request: { parent, retentionRule },
+  send: (gantry, signal) => gantry.registry.retentionRules.create({ parent, retentionRule }, { signal }),
+});
+
+export const deleteRetentionRule = (uid: string): Question<void> => ({
+  name: "registry.retention-rules.delete",
+  request: { uid },
+  send: (gantry, signal) => gantry.registry.retentionRules.delete({ uid }, { signal }),
+});
+
+/** What the next run of the enforced rules deletes in a repo. */
+export const nextRunIn = (repoUid: string, skip: number): Question<PreviewRetentionRulesResponse> => {
+  const request = { repoUid, deletedOnly: true, pageSize, ...(skip > 0 ? { skip } : {}) };
+  return { name: "registry.retention-rules.preview", request, send: (gantry, signal) => gantry.registry.retentionRules.preview(request, { signal }) };
+};
+
+export const immutableTagRulesAt = (scope: Scope, skip: number): Question<ListImmutableTagRulesResponse> => {
+  const request = at(scope, skip);
+  return { name: "registry.immutable-tag-rules.list", request, send: (gantry, signal) => gantry.registry.immutableTagRules.list(request, { signal }).page() };
+};
+
+export const createImmutableTagRule = (parent: string, immutableTagRule: ImmutableTagRuleInput): Question<ImmutableTagRule> => ({
+  name: "registry.immutable-tag-rules.create",
+  request: { parent, immutableTagRule },
+  send: (gantry, signal) => gantry.registry.immutableTagRules.create({ parent, immutableTagRule }, { signal }),
+});
+
+export const deleteImmutableTagRule = (uid: string): Question<void> => ({
+  name: "registry.immutable-tag-rules.delete",
+  request: { uid },
+  send: (gantry, signal) => gantry.registry.immutableTagRules.delete({ uid }, { signal }),
+});

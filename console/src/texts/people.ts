@@ -1,0 +1,53 @@
+// Texts of invites and sessions.
+
+import { counted } from "./numbers.ts";
+import { texts as shared } from "./pages.ts";
+
+export const texts = {
+  ...shared,
+
+  inviteCount: (number: number): string => counted(number, "invite", "invites"),
+  invitesText: "An invite gives its role to the person who accepts it. It ends on its date, or when its creator loses the permission.",
+  noInvitesTitle: "No open invites",
+  noInvitesText: "An invite lets a person join this group with a role that you choose.",
+  invite: "Invite",
+  invitedPerson: "For",
+  anyone: "Anyone with the code",
+  uses: "Uses",
+  once: "One person",
+  unlimited: "Any number of people",
+  deleteInvite: "Delete invite",
+  deleteInviteOf: (who: string): string => `Delete the invite of ${who}`,
+  deleteInviteText: "Its code can no longer be accepted. People who have joined with it keep their role.",
+  inviteDeleted: "Invite deleted",
+  emailOptional: "Email address (optional)",
+  emailHint: "Only a person with this verified address can accept. Without one, anyone with the code can.",
+  validFor: "Valid for",
+  days: (number: number): string => counted(number, "day", "days"),
+  singleUse: "One person only",
+  createInvite: "Create invite",
+  inviteCreated: "Invite created",
+  inviteCode: "Code of the invite",
+  inviteCodeText: "The code is shown once. Send it to the person by a channel that you trust.",
+  inviteCommand: "The person signs in with it and is asked to accept:",
+  done: "Done",
+  sessionsText: "Sign-ins through the identity providers of this group. A session that you end gets no more access tokens.",
+  noSessionsTitle: "No sessions",
+  noSessionsText: "Nobody is signed in through an identity provider of this group.",
+  user: "User",
+  program: "Program",
+  console: "Console",
+  programClaimed: "As the program claims. It is not verified.",
+  address: "Address",
+  began: "Began",
+  endsBy: "Ends by",
+  endSessionOf: (program: string): string => `End the session of ${program}`,
+  kinds: {
+    KIND_UNSPECIFIED: "Unknown",
+    KIND_LOOPBACK: "Command line, browser",
+    KIND_DEVICE: "Command line, device code",
+    KIND_HEADLESS: "Command line, headless",
+    KIND_AUTHORIZATION_CODE: "Web page or program",
+  },
+  thisSession: "This session",
+} as const;

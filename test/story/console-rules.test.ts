@@ -1,0 +1,150 @@
+// Retention rules and immutable tags in the console (docs/decisions/0045).
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { objectList, text } from "#base/json.ts";
+import { type ConsoleWorld, openConsoleWorld, pageRequests, requireAccessible, requireOperations, requireViews, visit } from "../console.ts";
+import { openOwners } from "../owner.ts";
+import { openPusher } from "../pusher.ts";
+import type { World } from "../world.ts";
+import { gantry } from "./processes.ts";
+
+let opened: ConsoleWorld;
+let world: World;
+let owned: World;
+let team = "";
+let repo = "";
+const folder = mkdtempSync(join(tmpdir(), "gantry-console-rules-"));
+
+const organizationPath = "/console/first-organization";
+const rulesPath = `${organizationPath}/payments/-/rules`;
+const service = "gantry.registry.v1";
+
+before(async () => {
+  opened = await openConsoleWorld({ GANTRY_BLOBS: join(folder, "blobs") });
+  ({ world } = opened);
+  const owners = openOwners(world);
+  owned = owners.world();
+  team = text(await owned.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "payments" } }), "uid");
+  const registry = openPusher(world, "first-organization/payments/web", () => owners.token());
+  for (const tag of ["build-1", "build-2", "v1.0"]) {
+    await registry.image("amd64", tag);
+    world.clock.now += 1000;
+  }
+  repo = text(objectList(await owned.ok("registry.ReposService/ListRepos", { name: "web" }), "repos")[0] ?? {}, "uid");
+  const immutableTagRule = { pattern: "v[0-9]+[.].*", description: "<img src=x onerror=alert(1)>" };
+  await owned.ok(`${service}.ImmutableTagRulesService/CreateImmutableTagRule`, { parent: world.organization, immutableTagRule });
+  world.clock.now += 60 * 86_400_000;
+});
+after(async () => {
+  await opened?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+test("immutable tags are added by keyboard alone, take effect on the next push, and name the place where they are set", async () => {
+  const { page, problems, requests } = await opened.openAs("owner", `${organizationPath}/payments`);
+  const before = requests.length;
+  await visit(page, rulesPath);
+  const immutable = page.locator("section.card").nth(0);
+  await immutable.locator("tbody tr", { hasText: "v[0-9]+[.].*" }).filter({ hasText: "first-organization" }).waitFor();
+  await page.locator(".empty", { hasText: "No tag is deleted by rules" }).waitFor();
+  const sent = pageRequests(requests.slice(before));
+  assert.ok(sent.length <= 4, sent.map(({ url }) => url.pathname).join("\n"));
+  assert.equal(await page.locator("main img, [onerror]").count(), 0);
+  await immutable.locator("button", { hasText: "Add immutable tags" }).focus();
+  await page.keyboard.press("Enter");
+  const dialog = page.locator("dialog");
+  await dialog.locator("input:focus").waitFor();
+  await page.keyboard.type("(");
+  await page.keyboard.press("Enter");
+  await dialog.locator(".problem").waitFor();
+  await page.keyboard.press("Backspace");
+  await page.keyboard.type("build-1");
+  await dialog.locator("summary", { hasText: "The same request" }).click();
+  const command = `gantry registry immutable-tag-rules create --parent ${team} --pattern build-1`;
+  await dialog.locator(".command code").getByText(command, { exact: true }).waitFor();
+  await requireAccessible(page, "adding immutable tags");
+  await dialog.locator("input").first().press("Enter");
+  await dialog.waitFor({ state: "detached" });
+  const row = immutable.locator("tbody tr", { hasText: "build-1" });
+  await row.filter({ hasText: "Here" }).waitFor();
+  const tags = objectList(await owned.ok("registry.TagsService/ListTags", { uidp: { childrenOf: repo }, name: "build-1" }), "tags");
+  const refused = await owned.call("registry.TagsService/DeleteTag", { uid: text(tags[0] ?? {}, "uid") });
+  assert.equal(refused.code, 9);
+  await row.locator("button").focus();
+  await page.keyboard.press("Enter");
+  await dialog.locator("p", { hasText: "can be moved and deleted again" }).waitFor();
+  await dialog.locator("button.danger").click();
+  await row.waitFor({ state: "detached" });
+  requireOperations(requests);
+  // The browser reports the refused pattern.
+  assert.deepEqual(
+    problems.filter((each) => !each.includes("status of 400")),
+    [],
+  );
+  await page.close();
+});
+
+test("a retention rule of a repo is added for preview only, and the repo's page lists the tags that it deletes with the reason", async () => {
+  await owned.ok(`${service}.ImmutableTagRulesService/CreateImmutableTagRule`, { parent: repo, immutableTagRule: { pattern: "stable-.*" } });
+  const { page, problems, requests } = await opened.openAs("owner", `${organizationPath}/payments/-/repos/web`);
+  const before = requests.length;
+  await page.locator(".reference a", { hasText: "Tag rules" }).click();
+  await page.locator(".empty", { hasText: "No tag is deleted by rules" }).waitFor();
+  await page.locator("tbody tr", { hasText: "stable-.*" }).filter({ hasText: "Here" }).waitFor();
+  const sent = pageRequests(requests.slice(before));
+  assert.ok(sent.length <= 4, sent.map(({ url }) => url.pathname).join("\n"));
+  await page.locator("button", { hasText: "Show the tags" }).click();
+  await page.locator(".empty", { hasText: "Every tag is kept" }).waitFor();
+  await page.locator("button", { hasText: "Add a retention rule" }).click();
+  const dialog = page.locator("dialog");
+  await dialog.getByLabel("Rule", { exact: true }).fill("old builds");
+  await dialog.getByLabel("Pattern of the tags (optional)").fill("build-.*");
+  await dialog.getByLabel("Keep the last (optional)").fill("0");
+  await dialog.locator(".problem", { hasText: "1 or more" }).waitFor();
+  await dialog.getByLabel("Keep the last (optional)").fill("1");
+  await dialog.locator("summary", { hasText: "The same request" }).click();
+  const flags = `--parent ${team} --name 'old builds' --repo-uid ${repo} --tag-pattern 'build-.*' --keep-last 1 --preview-only`;
+  await dialog.locator(".command code").getByText(`gantry registry retention-rules create ${flags}`, { exact: true }).waitFor();
+  await requireAccessible(page, "adding a retention rule");
+  await dialog.locator("button[type=submit]").click();
+  await dialog.waitFor({ state: "detached" });
+  await page.locator("tbody tr", { hasText: "old builds" }).filter({ hasText: "Preview only" }).filter({ hasText: "the last 1" }).waitFor();
+  const verdicts = page.locator("section.card", { hasText: "Tags that the rules delete" });
+  await verdicts.locator("tbody tr", { hasText: "build-1" }).waitFor();
+  assert.equal(await verdicts.locator("tbody tr", { hasText: /build-2|v1\.0/ }).count(), 0);
+  await requireViews(page, "rules of a repo");
+  await page.locator("main > .same-request summary").click();
+  const shown = page.locator("main > .same-request .command code", { hasText: /^gantry registry retention-rules list/ });
+  const env = { GANTRY_SERVER: world.url, GANTRY_TOKEN: await opened.tokenOf("owner") };
+  const listed = await gantry([...((await shown.textContent()) ?? "").split(" ").slice(1), "-o", "name"], { env });
+  assert.equal(listed.stdout.trim(), "old builds");
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("rules of groups below are listed on request, and a viewer sees the missing permissions", async () => {
+  const below = `${organizationPath}/-/rules?view=below`;
+  const { page, problems } = await opened.openAs("viewer", below);
+  await page.locator("tbody tr", { hasText: "old builds" }).waitFor();
+  await page.locator(".section-about", { hasText: "you need repo.update and tag.delete" }).waitFor();
+  await page.locator(".section-about", { hasText: "you need gantry.immutable_tag_rules.create" }).waitFor();
+  assert.equal(await page.locator("main td.action, section.card header button").count(), 0);
+  await page.locator(".states a", { hasText: "Apply here" }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => !url.searchParams.has("view"));
+  await page.locator(".empty", { hasText: "No tag is deleted by rules" }).waitFor();
+  await requireViews(page, "rules of a group");
+  await visit(page, `${rulesPath}?repo=web&retention=5000`);
+  await page.locator(".pager", { hasText: "after the last" }).waitFor();
+  await visit(page, `${rulesPath}?repo=no-such-repo`);
+  await page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
+  assert.deepEqual(problems, []);
+  const nobody = await opened.openAs("nobody", rulesPath);
+  await nobody.page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
+  await Promise.all([page.close(), nobody.page.close()]);
+});
