@@ -122,8 +122,15 @@ const runTestFile = (copy: string, path: string, options: RunMutantsOptions): Pr
     });
   });
 
+/** Without the shared server, whose template has the original migrations, a test file starts its own and migrates it. */
+const withOwnServer = (options: RunMutantsOptions): RunMutantsOptions => ({
+  ...options,
+  environment: { ...options.environment, GANTRY_TEST_DATABASE_URL: undefined, GANTRY_TEST_SERVER_URL: undefined, GANTRY_TEST_TEMPLATE: undefined },
+});
+
 /** Runs the tests of one mutant in the copy. */
-const judge = async (copy: string, mutant: Mutant, options: RunMutantsOptions): Promise<MutantResult> => {
+const judge = async (copy: string, mutant: Mutant, given: RunMutantsOptions): Promise<MutantResult> => {
+  const options = mutant.file.startsWith("server/db/migrations/") ? withOwnServer(given) : given;
   const start = performance.now();
   const done = <T extends object>(outcome: T) => ({ mutant, seconds: (performance.now() - start) / 1000, ...outcome });
   const why = staleReason(options.root, mutant);
