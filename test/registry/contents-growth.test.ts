@@ -1,4 +1,4 @@
-// Findings of one image among many: 100,000 images with 300 packages each in a long run. Prints sizes of tables, and times.
+// Findings of one image among many: 20,000 images with 300 packages each in a long run. Prints sizes of tables, and times.
 
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -14,7 +14,7 @@ import { openPusher } from "../pusher.ts";
 import { runImport } from "../story/import.ts";
 import { openWorld, type World } from "../world.ts";
 
-const repos = shortOrLong(20, 1_000);
+const repos = shortOrLong(20, 200);
 const tagsEach = 100;
 const packagesEach = 300;
 /** One image in so many has the package of the new advisory. */
