@@ -308,19 +308,23 @@ interface TabsProps {
   readonly current: string;
   /** The tabs are views of one page. */
   readonly isSamePage?: boolean;
+  /** The current page is one below that of its tab. */
+  readonly isWithin?: boolean;
+  /** Tabs below others. */
+  readonly isSecond?: boolean;
 }
 
 /** Links to the sections of a page. */
-export const Tabs = ({ label, tabs, current, isSamePage = false }: TabsProps): ReactNode => {
+export const Tabs = ({ label, tabs, current, isSamePage = false, isWithin = false, isSecond = false }: TabsProps): ReactNode => {
   const place = useRef<HTMLElement>(null);
   // Narrow screens show a part of the tabs.
   useEffect(() => {
     if (current !== "") place.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }, [current]);
   return (
-    <nav className="tabs" ref={place} aria-label={label}>
+    <nav className={isSecond ? "tabs second" : "tabs"} ref={place} aria-label={label}>
       {tabs.map(({ key, title, href }) => (
-        <Link key={key} href={href} isSamePage={isSamePage} aria-current={key === current ? "page" : undefined}>
+        <Link key={key} href={href} isSamePage={isSamePage} aria-current={key === current ? (isWithin ? "true" : "page") : undefined}>
           {title}
         </Link>
       ))}

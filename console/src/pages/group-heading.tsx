@@ -7,10 +7,12 @@ import { Badge, Copy, Name, Tabs, usePageTitle } from "../parts.tsx";
 import { groupAt, type Place } from "../questions.ts";
 import { texts } from "../texts/group.ts";
 
+type PageOfGroup = GroupPage | "overview";
+
 interface GroupHeadingProps {
   readonly names: readonly string[];
   readonly path: readonly Place[];
-  readonly current: GroupPage | "overview";
+  readonly current: PageOfGroup;
 }
 
 /** Pages that send other requests instead of one for the group's description. */
@@ -29,12 +31,37 @@ const frugal: ReadonlySet<string> = new Set([
   "webhooks",
 ]);
 
+/** A section opens with the first of its pages, in the order of `groupPages`. */
+const sectionOf = {
+  overview: "overview",
+  findings: "findings",
+  decisions: "findings",
+  access: "access",
+  bindings: "access",
+  identities: "access",
+  roles: "access",
+  robots: "access",
+  invites: "access",
+  sessions: "access",
+  audit: "activity",
+  events: "activity",
+  webhooks: "activity",
+  rules: "maintenance",
+  storage: "maintenance",
+  deleted: "maintenance",
+} as const satisfies Record<PageOfGroup, string>;
+
+const sections = Map.groupBy(["overview", ...groupPages] as const, (page) => sectionOf[page]);
+
 export const GroupHeading = ({ names, path, current }: GroupHeadingProps): ReactNode => {
   const place = path.at(-1);
   const uid = place?.uid ?? "";
   const name = place?.name || (names.at(-1) ?? "");
   const group = useAsk(groupAt(uid), { onlyKnown: frugal.has(current) }).data?.data;
   usePageTitle(current === "overview" ? name : `${texts[current]} · ${name}`);
+  const addressAt = (page: PageOfGroup): string => (page === "overview" ? addressOf(names) : addressOf(names, page));
+  const section = sectionOf[current];
+  const pages = sections.get(section) ?? [];
   return (
     <>
       <div className="heading">
@@ -52,13 +79,18 @@ export const GroupHeading = ({ names, path, current }: GroupHeadingProps): React
       ) : null}
       <Tabs
         label={texts.sections}
-        tabs={(["overview", ...groupPages] as const).map((key) => ({
-          key,
-          title: texts[key],
-          href: key === "overview" ? addressOf(names) : addressOf(names, key),
-        }))}
-        current={current}
+        tabs={[...sections].map(([key, [first = "overview"]]) => ({ key, title: texts.sectionTitles[key], href: addressAt(first) }))}
+        current={section}
+        isWithin={pages[0] !== current}
       />
+      {pages.length > 1 ? (
+        <Tabs
+          label={texts.sectionTitles[section]}
+          tabs={pages.map((page) => ({ key: page, title: texts[page], href: addressAt(page) }))}
+          current={current}
+          isSecond
+        />
+      ) : null}
     </>
   );
 };

@@ -6,6 +6,7 @@ export const texts = {
   ...shared,
 
   sections: "Sections of the group",
+  sectionTitles: { overview: "Overview", findings: "Findings", access: "Access", activity: "Activity", maintenance: "Maintenance" },
   groups: "Groups",
   repos: "Repos",
   noGroupsText: "Groups divide an organization into teams or products. A role binding at a group applies to everything below it.",
