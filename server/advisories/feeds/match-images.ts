@@ -124,10 +124,13 @@ const addVersions = (held: ReadonlyMap<string, Held>, found: readonly InstalledV
   }
 };
 
-const findHeld = async (rows: Write, repos: readonly ImageRepo[]): Promise<Map<string, Held>> => {
-  const found = await findInstalledVersions(rows, repos);
-  const held = await packagesWithNames(rows, new Set(found.map(({ name }) => name)));
-  addVersions(held, found);
+const findHeld = async (rows: Write, repos: readonly SizedRepo[]): Promise<Map<string, Held>> => {
+  const found = new Map<string, InstalledVersion>();
+  for (const chunk of chunksOf(repos)) {
+    for (const each of await findInstalledVersions(rows, chunk)) found.set(versionKey(each.owner, each.name, each.version), each);
+  }
+  const held = await packagesWithNames(rows, new Set([...found.values()].map(({ name }) => name)));
+  addVersions(held, [...found.values()]);
   return held;
 };
 
@@ -137,10 +140,8 @@ interface HeldInRepos {
 }
 
 /** Returns the packages with one of these names, and the repos that have any of them. */
-const findHeldWith = async (rows: Write, repos: readonly SizedRepo[], names: ReadonlySet<string>): Promise<HeldInRepos> => {
-  const labels = new Set<string>();
-  for (const chunk of chunksOf(repos)) for (const label of await findPackageLabels(rows, chunk)) labels.add(label);
-  const all = await packagesWithNames(rows, labels);
+const findHeldWith = async (rows: Write, root: string, repos: readonly SizedRepo[], names: ReadonlySet<string>): Promise<HeldInRepos> => {
+  const all = await packagesWithNames(rows, await findPackageLabels(rows, root));
   const named = new Map([...all].filter(([, each]) => each.names.some((name) => names.has(name))));
   if (named.size === 0) return { held: named, repos: [] };
   const having = new Set<string>();
@@ -481,7 +482,7 @@ const matchOrganization = async (rows: Write, root: string, { isWhole, names, re
   }
   if (names.size === 0) return newly;
   const others = (await findImageRepos(rows, root)).filter((each) => !repos.has(repoKey(each)));
-  const { held, repos: having } = await findHeldWith(rows, others, names);
+  const { held, repos: having } = await findHeldWith(rows, root, others, names);
   if (held.size === 0) return newly;
   const before = await findAffectedByPackages(rows, root, [...held.keys()]);
   for (const [uid, of] of before) if (repos.has(repoKey(of))) before.delete(uid);

@@ -52,20 +52,6 @@ export const findInstalledVersions = (rows: Read, repos: readonly ImageRepo[]): 
     repoColumns(repos),
   );
 
-const packageLabel = columns({ name: expression("package.name", text) });
-
-/** Returns the names of all packages in the images, each once. */
-export const findPackageLabels = async (rows: Read, repos: readonly ImageRepo[]): Promise<string[]> => {
-  const found = await packageLabel.find(
-    rows,
-    `select distinct ${packageLabel.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
-     cross join lateral ${imagesText("image.owner = given.owner and image.repo = given.repo")} as image
-     cross join lateral jsonb_object_keys(image.packages) as package(name)`,
-    repoColumns(repos),
-  );
-  return found.map(({ name }) => name);
-};
-
 const installedInRepo = columns({ repo: expression("image.repo", text), ...installedExpressions });
 
 /** Returns each version of these packages once per repo. */
@@ -576,8 +562,10 @@ export const findAffectedOfImages = (rows: Read, root: string, images: readonly 
     rows,
     `select ${affectedPackage.list} from unnest($2::text[], $3::text[]) as given(repo_uid, digest)
      cross join lateral (
-       select * from affected_images where left(uid, 40) = $1 and digest = given.digest and repo_uid = given.repo_uid and end_time is null
-         and state = 'AFFECTED_IMAGE_STATE_AFFECTED' offset 0) as affected
+       -- In the order of its index: without statistics the planner would take any other one, and read the organization's rows for each image.
+       select * from affected_images where left(uid, 40) = $1 and image >= given.repo_uid || '@' || given.digest
+         and image <= given.repo_uid || '@' || given.digest order by image, uid offset 0) as affected
+     where affected.end_time is null and affected.state = 'AFFECTED_IMAGE_STATE_AFFECTED'
      order by affected.repo_uid, affected.digest, affected.package_name, affected.installed_version, affected.advisory_id`,
     [root, columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest)],
   );
