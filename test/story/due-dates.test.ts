@@ -122,7 +122,9 @@ test("overdue findings are filtered, counted and listed with the earliest due da
   await stage.call(own, "gantry.decisions.v1.DecisionsService/CreateFindingDecision", { parent: own.group, findingDecision });
   await stage.match();
   assert.deepEqual(
-    objectList(await stage.list(own, { overdue: true }), "findings").map((row) => text(row, "advisoryId")),
+    objectList(await stage.list(own, { overdue: true, states: ["AFFECTED_IMAGE_STATE_AFFECTED", "AFFECTED_IMAGE_STATE_SUPPRESSED"] }), "findings").map((row) =>
+      text(row, "advisoryId"),
+    ),
     ["CVE-2026-1142"],
   );
 });

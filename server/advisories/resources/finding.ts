@@ -145,7 +145,11 @@ const stateConditions = async (context: ReadContext): Promise<Condition[]> => {
   return out;
 };
 
-const overdueCondition = (nowMs: number): Condition => ({ column: "due_time", comparison: "before", value: timestamp(nowMs), indexed: true });
+/** Suppressed and resolved findings are not overdue. */
+const overdueConditions = async (context: ReadContext): Promise<Condition[]> => [
+  { column: "due_time", comparison: "before", value: timestamp(context.nowMs), indexed: true },
+  (await isBehind(context)) ? { column: "end_time", comparison: "null", value: null } : { column: "closed", comparison: "false", value: null },
+];
 
 /** The most selective conditions come first: the first one with an index is searched by it. */
 const conditions = async (context: ReadContext): Promise<Condition[]> => {
@@ -164,7 +168,7 @@ const conditions = async (context: ReadContext): Promise<Condition[]> => {
     out.push({ column: "image", comparison: "any", value: keys, indexed: images.length === 0 });
   }
   if (request.exploited === true) out.push({ column: "exploit_due_date", comparison: "after", value: "" });
-  if (request.overdue === true) out.push(overdueCondition(nowMs));
+  if (request.overdue === true) out.push(...(await overdueConditions(context)));
   const least = request.minEpssScore;
   if (typeof least === "number" && least > 0) out.push({ column: "epss_score", comparison: "after", value: justBelow(least) });
   const rank = severities.indexOf(text(request, "minSeverity"));
@@ -237,7 +241,7 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
   const outcome = await list(bound, async (rows, selection) => {
     const { table } = bound.shape;
     counts = (await findKeptCounts(context)) ?? (await countRowsBy(rows, table, selection, "severity_rank"));
-    const overdue: Selection = { ...selection, conditions: [overdueCondition(context.nowMs), ...selection.conditions] };
+    const overdue: Selection = { ...selection, conditions: [...(await overdueConditions(context)), ...selection.conditions] };
     overdueCount = await countRows(rows, table, overdue);
     return [...counts.values()].reduce((sum, count) => sum + count, 0);
   })(context);

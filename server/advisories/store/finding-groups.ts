@@ -79,7 +79,7 @@ export const findFindingGroups = async (
   const selected = selectedRows(
     table,
     selection,
-    "uid, advisory_id, advisory_ids, package_name, repo, digest, severity_rank, fix_state, exploited, epss_score, create_time, due_time",
+    "uid, advisory_id, advisory_ids, package_name, repo, digest, severity_rank, fix_state, exploited, epss_score, create_time, due_time, closed",
   );
   const values: Param[] = [...selected.values];
   const add = (value: Param): string => `$${values.push(value)}`;
@@ -92,7 +92,7 @@ export const findFindingGroups = async (
     `with by_image as (
        select ${keys[by]} as key, left(uid, -17), repo, digest, max(severity_rank) as severity_rank, count(*) as finding_count,
          count(*) filter (where fix_state = 'FINDING_FIX_STATE_FIXABLE') as fixable_count, count(*) filter (where exploited) as exploited_count,
-         count(*) filter (where due_time < ${add(timestamp(nowMs))}) as overdue_count,
+         count(*) filter (where due_time < ${add(timestamp(nowMs))} and not closed) as overdue_count,
          ${[0, 1, 2, 3, 4, 5].map((rank) => `count(*) filter (where severity_rank = ${rank}) as count_${rank}`).join(", ")},
          max(epss_score) as epss_score, min(create_time) as first_create_time, min(uid) as uid
        from (${selected.text}) as finding group by 1, 2, 3, 4
