@@ -97,7 +97,8 @@ const errorOf = (thrown: unknown, { signal, answerBytesMax }: Attempt, server: s
       });
     if (error.code === ConnectCode.DeadlineExceeded)
       return new ApiError("DEADLINE_EXCEEDED", `${server} did not respond in time`, { reason: "TIME_LIMIT", cause: thrown });
-    if (error.code === ConnectCode.Unavailable || error.cause instanceof Error)
+    // Canceled: by the server, which cut the connection or the stream, as the caller's signal is not aborted.
+    if (error.code === ConnectCode.Unavailable || error.code === ConnectCode.Canceled || error.cause instanceof Error)
       return new ApiError("UNAVAILABLE", `${server} cannot be reached: ${error.rawMessage}`, { reason: "NO_CONNECTION", cause: thrown });
   }
   return new ApiError(codeOfNumber(error.code), error.rawMessage, { details: detailsOf(error), requestId: headers["x-request-id"], headers, cause: thrown });

@@ -75,6 +75,16 @@ const requestOf = async (method: MethodFact): Promise<JsonObject> => {
   return Object.fromEntries([...parents, ...said]);
 };
 
+const clients = new Map<string, ReturnType<typeof createClient>>();
+
+/** One for each token: each keeps its connection, and a server limits the number of connections from an address. */
+const clientOf = (transport: (typeof transports)[number], token: string | undefined): ReturnType<typeof createClient> => {
+  const key = JSON.stringify([transport, token]);
+  const client = clients.get(key) ?? createClient({ server: world.url, token, transport });
+  clients.set(key, client);
+  return client;
+};
+
 for (const method of [...answered, ...answeredInVersion1]) {
   test(`${method.name}: the client gets the same response as any other client, over each protocol`, async () => {
     const request = await requestOf(method);
@@ -84,8 +94,7 @@ for (const method of [...answered, ...answeredInVersion1]) {
       if (!protocolsOf(method).includes(transport)) continue;
       await stage.putBack(method, request);
       const { token } = await stage.callerOf(method, { uid: "", token: operator });
-      const client = createClient({ server: world.url, token, transport });
-      replies.push(await client.call(method, request, { validateOnly }));
+      replies.push(await clientOf(transport, token).call(method, request, { validateOnly }));
     }
     await stage.putBack(method, request);
     const { token } = await stage.callerOf(method, { uid: "", token: operator });
@@ -101,7 +110,7 @@ for (const method of [...answered, ...answeredInVersion1]) {
         transports.flatMap((transport) =>
           protocolsOf(method).includes(transport)
             ? [
-                createClient({ server: world.url, token: refused, transport })
+                clientOf(transport, refused)
                   .call(method, request, { validateOnly })
                   .then(() => undefined, errorText),
               ]

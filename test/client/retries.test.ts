@@ -2,6 +2,8 @@
 // it.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { constants, createServer } from "node:http2";
 import { after, test } from "node:test";
 import type { JsonObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -58,6 +60,23 @@ test("a read is retried while the server is busy or the connection fails, and th
   assert.equal(server.received.length, 3);
   assert.equal(pausesMs.length, 2);
   assert.deepEqual(keysSent(), [undefined, undefined, undefined]);
+});
+
+test("a read over gRPC is retried if the server cuts the connection or the stream, and fails as unreachable", async () => {
+  let received = 0;
+  const cutting = createServer();
+  cutting.on("stream", (stream) => {
+    received++;
+    if (received % 2 === 0) stream.session?.destroy();
+    else stream.close(constants.NGHTTP2_CANCEL);
+  });
+  await once(cutting.listen(0, "127.0.0.1"), "listening");
+  const address = cutting.address();
+  assert.ok(typeof address === "object" && address !== null);
+  const client = createClient({ server: `http://127.0.0.1:${address.port}`, transport: "grpc", wait: () => Promise.resolve() });
+  await assert.rejects(client.call(list, {}), { code: "UNAVAILABLE", reason: "NO_CONNECTION" });
+  assert.ok(received > 1, `${received} attempts`);
+  cutting.close();
 });
 
 test("a write is retried with its first key, and another write has another key", async () => {
