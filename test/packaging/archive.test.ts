@@ -86,7 +86,7 @@ const serve = async (): Promise<void> => {
     cwd: join(folder, "empty"),
     env: { ...environment, GANTRY_CORS_ORIGINS: await pageOrigin() },
   });
-  await server.says(/terminal: {2}gantry token/);
+  await server.says(/^ {2}gantry token/m);
 };
 let printed: Promise<{ readonly stdout: string }> | undefined;
 /** Returns the operator's token, printed once. */

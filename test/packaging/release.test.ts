@@ -72,7 +72,7 @@ const longTests = (): void => {
     const env = { PATH: pathWithoutNode(), GANTRY_LISTEN: `127.0.0.1:${port}`, GANTRY_DATA: join(folder, "data") };
     const program = start(join(tree, "bin", "gantry"), ["serve"], { env, cwd: empty, node: "/bin/sh" });
     // npx would look for a package of that name elsewhere.
-    await program.says(/terminal: {2}gantry token/);
+    await program.says(/^ {2}gantry token/m);
     const { version: answered } = (await (await fetch(`http://127.0.0.1:${port}/healthz`)).json()) as { version: string };
     assert.equal(answered, version);
     const token = run(join(tree, "bin", "gantry"), ["token"], empty, env).trim();
