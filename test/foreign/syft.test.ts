@@ -1,12 +1,12 @@
 // The packages that Gantry finds in images, compared with the lists of the package managers that installed them, and with syft. Long runs
-// only: packages come from the registries that the package managers are configured for. Alpine and rpm packages have no package manager
-// here; server/registry/contents/databases has hand-made databases of them.
+// only: packages come from the registries that the package managers are configured for, and those of rpm are built here. Alpine's have no
+// package manager here; server/registry/contents/databases has hand-made databases of them.
 
 import assert from "node:assert/strict";
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
@@ -23,6 +23,9 @@ import { clientsFolder, installClients, isInstalled } from "./install-clients.ts
 const goPrograms = ["crane", "oras", "regctl"];
 const isLong = shortOrLong(false, true);
 if (isLong) installClients({ long: true, programs: ["syft", ...goPrograms] });
+
+const auditable = ["install", "--quiet", "--locked", "--root", join(clientsFolder, ".."), "--version", "0.6.6", "cargo-auditable"];
+if (isLong && isInstalled("cargo") && !isInstalled("cargo-auditable")) spawnSync("cargo", auditable, { stdio: "ignore", timeout: 600_000 });
 
 const runFile = promisify(execFile);
 
@@ -148,6 +151,50 @@ const trees: readonly Tree[] = [
         listed.push(`pkg:golang/stdlib@${release}`);
       }
       return listed;
+    },
+  },
+  {
+    type: "cargo",
+    programs: ["cargo", "cargo-auditable"],
+    install: async (root) => {
+      const project = join(folder, "cargo-project");
+      await mkdir(join(project, "src"), { recursive: true });
+      const dependencies = ['itoa = "1.0.11"', 'semver = "1.0.23"', 'serde_json = "1.0.120"'];
+      const manifest = ["[package]", 'name = "compared"', 'version = "0.1.0"', 'edition = "2021"', "", "[dependencies]", ...dependencies, ""];
+      await writeFile(join(project, "Cargo.toml"), manifest.join("\n"));
+      await writeFile(join(project, "src/main.rs"), 'fn main() { println!("{}", serde_json::json!([semver::Version::new(1, 0, 0).to_string()])); }\n');
+      await run("cargo", ["auditable", "build", "--quiet", "--release"], project, { PATH: `${clientsFolder}${delimiter}${process.env.PATH ?? ""}` });
+      await mkdir(join(root, "usr/bin"), { recursive: true });
+      await cp(join(project, "target/release/compared"), join(root, "usr/bin/compared"));
+      const listed = await run("cargo", ["tree", "--edges", "normal", "--prefix", "none", "--no-dedupe", "--format", "{p}"], project);
+      return linesOf(listed).map((line) => {
+        const [name, version = ""] = line.split(" ");
+        return `pkg:cargo/${name}@${version.replace(/^v/, "")}`;
+      });
+    },
+  },
+  {
+    type: "rpm",
+    programs: ["rpm", "rpmbuild"],
+    install: async (root) => {
+      const top = join(folder, "rpm-project");
+      await mkdir(top);
+      const packages = ["lantern 1.2.3 4.fc40", "cable 0.9~rc1 1.fc40", "candle 2:3.0 7.fc40", "removed 1.0 1.fc40"];
+      for (const [name, version = "", release] of packages.map((each) => each.split(" "))) {
+        const [epoch, plain = ""] = version.includes(":") ? version.split(":") : ["", version];
+        const head = [`Name: ${name}`, `Version: ${plain}`, `Release: ${release}`, ...(epoch === "" ? [] : [`Epoch: ${epoch}`]), "Summary: compared"];
+        const spec = [...head, "License: MIT", "BuildArch: noarch", "%description", "Compared.", "%files", ""];
+        await writeFile(join(top, `${name}.spec`), spec.join("\n"));
+        await run("rpmbuild", ["-bb", "--quiet", "--define", `_topdir ${top}`, join(top, `${name}.spec`)]);
+      }
+      const archives = (await readdir(join(top, "RPMS/noarch"))).map((each) => join(top, "RPMS/noarch", each));
+      await mkdir(join(root, "etc"));
+      await writeFile(join(root, "etc/os-release"), 'ID=fedora\nVERSION_ID=40\nPRETTY_NAME="Fedora Linux 40"\n');
+      const own = ["--root", root, "--dbpath", "/var/lib/rpm"];
+      await run("rpm", [...own, "--install", "--nodeps", ...archives]);
+      await run("rpm", [...own, "--erase", "removed"]);
+      const listed = await run("rpm", [...own, "--query", "--all", "--queryformat", "%{NAME}@%{VERSION}-%{RELEASE}\\n"]);
+      return linesOf(listed).map((each) => `pkg:rpm/fedora/${each}`);
     },
   },
   {

@@ -13,13 +13,21 @@ const distroOf = ({ id, version, codeName }: OsRelease): string => {
   return release === "" ? id : `${id}-${release}`;
 };
 
+/** The epoch of rpm is a qualifier; that of deb is a part of the version. */
+const epochOf = ({ type, version }: FoundPackage): readonly [epoch: string, version: string] => {
+  const [, epoch = "", own = version] = type === "rpm" ? (/^(\d+):(.*)$/.exec(version) ?? []) : [];
+  return [epoch, own];
+};
+
 export const purlOf = (found: FoundPackage, os: OsRelease | undefined): string => {
-  const { type, namespace, name, version, architecture, origin, originVersion } = found;
+  const { type, namespace, name, architecture, origin, originVersion } = found;
+  const [epoch, version] = epochOf(found);
   const isOs = isOfDistribution(found);
   const path = [...(isOs ? [os?.id ?? ""] : namespace.split("/")), name].filter((step) => step !== "").map(encode);
   const qualifiers = [
     ...(architecture === "" ? [] : [`arch=${encode(architecture)}`]),
     ...(isOs && os ? [`distro=${encode(distroOf(os))}`] : []),
+    ...(epoch === "" ? [] : [`epoch=${epoch}`]),
     ...(origin === "" ? [] : [`upstream=${encode(originVersion === "" ? origin : `${origin}@${originVersion}`)}`]),
   ];
   return `pkg:${type}/${path.join("/")}@${encode(version).replaceAll("+", "%2B")}${qualifiers.length === 0 ? "" : `?${qualifiers.join("&")}`}`;

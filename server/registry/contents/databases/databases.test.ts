@@ -121,16 +121,16 @@ test("each package manager's database has its packages, as package URLs with arc
       "rpm in SQLite, with a log",
       [rhel, { name: "var/lib/rpm/rpmdb.sqlite", content: fixture("rpmdb.sqlite") }],
       [
-        "pkg:rpm/rhel/gantry-sample-libs@2:1.4.0-3.el9?arch=noarch&distro=rhel-9.4&upstream=gantry-sample%401.4.0-3.el9",
-        "pkg:rpm/rhel/gantry-sample@2:1.4.0-3.el9?arch=noarch&distro=rhel-9.4",
+        "pkg:rpm/rhel/gantry-sample-libs@1.4.0-3.el9?arch=noarch&distro=rhel-9.4&epoch=2&upstream=gantry-sample%401.4.0-3.el9",
+        "pkg:rpm/rhel/gantry-sample@1.4.0-3.el9?arch=noarch&distro=rhel-9.4&epoch=2",
       ],
     ],
     [
       "rpm in Berkeley DB",
       [rhel, { name: "var/lib/rpm/Packages", content: fixture("Packages") }],
       [
-        "pkg:rpm/rhel/gantry-sample-libs@2:1.4.0-3.el9?arch=noarch&distro=rhel-9.4&upstream=gantry-sample%401.4.0-3.el9",
-        "pkg:rpm/rhel/gantry-sample@2:1.4.0-3.el9?arch=noarch&distro=rhel-9.4",
+        "pkg:rpm/rhel/gantry-sample-libs@1.4.0-3.el9?arch=noarch&distro=rhel-9.4&epoch=2&upstream=gantry-sample%401.4.0-3.el9",
+        "pkg:rpm/rhel/gantry-sample@1.4.0-3.el9?arch=noarch&distro=rhel-9.4&epoch=2",
       ],
     ],
     [
@@ -264,7 +264,8 @@ test("each package manager's database has its packages, as package URLs with arc
     // An external parser reads the same.
     for (const { purl, name, version } of found.packages) {
       const parsed = PackageURL.fromString(purl);
-      assert.equal(parsed.version, version);
+      const epoch = parsed.qualifiers?.epoch;
+      assert.equal(epoch === undefined ? parsed.version : `${epoch}:${parsed.version}`, version);
       assert.ok(name.toLowerCase().endsWith(String(parsed.name).toLowerCase()), purl);
     }
   }
