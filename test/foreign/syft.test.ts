@@ -1,6 +1,6 @@
 // The packages that Gantry finds in images, compared with the lists of the package managers that installed them, and with syft. Long runs
-// only: packages come from the registries that the package managers are configured for, and those of rpm are built here. Alpine's have no
-// package manager here; server/registry/contents/databases has hand-made databases of them.
+// only: packages come from the registries that the package managers are configured for, and those of rpm are built here. Alpine's package
+// manager is not to be had: its database is made by hand.
 
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
@@ -171,6 +171,23 @@ const trees: readonly Tree[] = [
         const [name, version = ""] = line.split(" ");
         return `pkg:cargo/${name}@${version.replace(/^v/, "")}`;
       });
+    },
+  },
+  {
+    type: "apk",
+    programs: [],
+    install: async (root) => {
+      const packages = ["musl 1.2.5-r0 musl", "libcrypto3 3.3.2-r0 openssl", "libssl3 3.3.2-r0 openssl", "busybox-binsh 1.36.1-r29 busybox"];
+      const entries = packages.map((each) => {
+        const [name, version, origin] = each.split(" ");
+        const head = [`P:${name}`, `V:${version}`, "A:x86_64", "S:1024", "I:4096", `T:${name}`, "L:MIT", `o:${origin}`];
+        return [...head, `p:so:${name}=1`, "F:usr/lib", `R:${name}.so`, "a:0:0:755", "Z:Q1AAAAAAAAAAAAAAAAAAAAAAAAAAA=", "", ""].join("\n");
+      });
+      await mkdir(join(root, "etc"));
+      await writeFile(join(root, "etc/os-release"), 'ID=alpine\nVERSION_ID=3.20.3\nPRETTY_NAME="Alpine Linux v3.20"\n');
+      await mkdir(join(root, "lib/apk/db"), { recursive: true });
+      await writeFile(join(root, "lib/apk/db/installed"), entries.join(""));
+      return packages.map((each) => `pkg:apk/alpine/${each.split(" ").slice(0, 2).join("@")}`);
     },
   },
   {
