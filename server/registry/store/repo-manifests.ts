@@ -249,8 +249,11 @@ export const countManifestDigests = async (rows: Read, place: string): Promise<n
 export const findManifestsAround = async (rows: Read, repo: string, digests: readonly string[], count: number): Promise<string[]> => {
   const found = await rows.query(
     `with held as (select sha256, sha512 from repo_manifests where repo_uid = $1 and sha256 = any($2))
-     select referrer.sha256 from held join repo_manifests as referrer
-       on referrer.repo_uid = $1 and referrer.subject <> '' and referrer.subject = any(array[held.sha256, held.sha512]) and not ${isAttached("referrer")}
+     select referrer.sha256 from (
+       select referrer.repo_uid, referrer.sha256 from held join repo_manifests as referrer
+         on referrer.repo_uid = $1 and referrer.subject <> '' and referrer.subject = any(array[held.sha256, held.sha512])
+       -- Found by their subject before they are compared with attached SBOMs.
+       offset 0) as referrer where not ${isAttached("referrer")}
      union
      select kept.sha256 from manifest_children as listed join repo_manifests as kept
        on kept.repo_uid = $1 and (kept.sha256 = listed.child or kept.sha512 = listed.child)
