@@ -42,6 +42,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   manifests: rowsComeAndGo,
   membership_declines: rowsComeAndGo,
   memberships: rowsComeAndGo,
+  package_labels: rowsComeAndGo,
   package_origins: rowsComeAndChange,
   provider_arrivals: rowsComeAndGo,
   record_successors: rowsComeAndGo,
