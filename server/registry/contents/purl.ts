@@ -15,8 +15,8 @@ const distroOf = ({ id, version, codeName }: OsRelease): string => {
 
 /** The epoch of rpm is a qualifier; that of deb is a part of the version. */
 const epochOf = ({ type, version }: FoundPackage): readonly [epoch: string, version: string] => {
-  const [, epoch = "", own = version] = type === "rpm" ? (/^(\d+):(.*)$/.exec(version) ?? []) : [];
-  return [epoch, own];
+  const end = type === "rpm" ? version.indexOf(":") : -1;
+  return end < 0 ? ["", version] : [version.slice(0, end), version.slice(end + 1)];
 };
 
 export const purlOf = (found: FoundPackage, os: OsRelease | undefined): string => {
