@@ -477,6 +477,8 @@ export const limits = {
   contentsRetryMaxMs: 60 * 60 * 1000,
   contentsTriesMax: 10,
   contentsRequeuedMax: 1_000,
+  /** Steps in a turn that queue the stored images of new SBOM rules. */
+  sbomRuleSteps: 10,
   /** Rules of one repo or group that attach SBOMs. After an exceeded quota, the server tries again after this time. */
   sbomRulesEach: 50,
   attachedSbomRetryMs: 24 * 60 * 60 * 1000,
@@ -570,6 +572,8 @@ export const limits = {
   /** Batches of image matching: packages whose advisories are read together, images, rows per statement, and changes. */
   matchedNames: 200,
   matchedImages: 500,
+  /** Kept names of packages of an organization, beyond which the names are read from its images. */
+  packageLabelsMax: 100_000,
   matchedRows: 5_000,
   matchedChanges: 50_000,
   /** Findings whose severity and exploitation are updated in one transaction, and vulnerabilities looked for at once. */
@@ -594,6 +598,8 @@ export const limits = {
   /** Due date policies in one organization, which each matched finding reads, and findings that one step updates after a change. */
   dueDatePoliciesEach: 100,
   dueDateFindings: 2_000,
+  /** Time of due date updates in a turn of the loop that also matches images. */
+  dueDatesTurnMs: 2_000,
   /** Digest events: findings that one event of a group counts as overdue, decisions named in an event, and the notice of an expiry. */
   overdueFindings: 20_000,
   namedDecisionsMax: 100,

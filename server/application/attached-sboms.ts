@@ -181,13 +181,11 @@ export const openAttachedSboms = (kernel: Kernel): AttachedSboms => {
     }
   };
 
-  /** Returns false if no rule is left, or another server works on it. */
-  const queueForRule = async (rows: Write): Promise<boolean> => {
+  const queueForRule = async (rows: Write): Promise<void> => {
     const rule = await lockSbomRuleToQueue(rows);
-    if (!rule) return false;
+    if (!rule) return;
     const last = await queueImagesWithoutSbom(rows, rule.place, rule.queuedTo, clock(), limits.contentsRequeuedMax);
     await noteSbomRuleQueued(rows, rule.uid, last);
-    return true;
   };
 
   return {
@@ -200,7 +198,8 @@ export const openAttachedSboms = (kernel: Kernel): AttachedSboms => {
       }
     },
     async queue(goOn) {
-      while (goOn() && (await isSbomRuleToQueue(store.read)) && (await store.write(queueForRule)));
+      // The next turn continues: meanwhile images are read.
+      for (let left = limits.sbomRuleSteps; left > 0 && goOn() && (await isSbomRuleToQueue(store.read)); left--) await store.write(queueForRule);
       const beforeMs = clock() - limits.attachedSbomRetryMs;
       while (goOn() && (await isSbomOverQuota(store.read, beforeMs)))
         await store.write((rows) => requeueSbomsOverQuota(rows, beforeMs, clock(), limits.contentsRequeuedMax));

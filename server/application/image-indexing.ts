@@ -250,7 +250,8 @@ export const openImageIndexing = ({
   };
 
   const runTurn = async (): Promise<void> => {
-    await sboms.queue(() => !stopping.signal.aborted);
+    // Without it, images are read all the same, and the next turn tries again.
+    await sboms.queue(() => !stopping.signal.aborted).catch((cause: unknown) => log("contents.turn.failed", { cause }));
     while (!stopping.signal.aborted && (await isContentsOutdated(store.read, readerVersion)))
       await store.write((rows) => requeueContents(rows, readerVersion, clock(), limits.contentsRequeuedMax));
     while (!stopping.signal.aborted && (await isContentsDue(store.read, clock()))) {

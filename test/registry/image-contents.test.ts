@@ -14,6 +14,7 @@ import { openLayerReader, readerVersion } from "#registry/contents";
 import { indexImages } from "../../server/application/index-images.ts";
 import { openAttachedSboms } from "../../server/application/attached-sboms.ts";
 import { openImageIndexing } from "../../server/application/image-indexing.ts";
+import { asOwner } from "../database.ts";
 import { digestOf } from "../distribution.ts";
 import { openOwners, type Owners } from "../owner.ts";
 import { descriptorOf, ociIndex, ociManifest, openPusher, type Pusher } from "../pusher.ts";
@@ -282,6 +283,42 @@ test("an image of a deleted tag, manifest or repo is affected no longer, and a r
   assert.equal((await registry.send("DELETE", `manifests/${image.digest}`)).status, 202);
   await turn();
   assert.deepEqual([await affectedOf(tenant), await contentsOf(tenant)], [[], []]);
+});
+
+test("new advisories find each image, although too many names of gone packages were kept, and one image had no tag when they were deleted", async () => {
+  const tenant = await openTenant();
+  const registry = tenant.repo("kept");
+  const image = [debian, dpkg(["bash", "5.2.15-2"])];
+  await pushImage(registry, "1", image);
+  await turn();
+  assert.equal((await registry.send("DELETE", "manifests/1")).status, 202);
+  await turn();
+  const plant = "insert into package_labels (root, name) select $1, 'gone-' || number from generate_series(1, $2::integer) as number";
+  await asOwner(world.databaseUrl, plant, [tenant.group, limits.packageLabelsMax]);
+  await pushImage(registry, "2", [debian, dpkg(["openssl", "3.0.1-1"])]);
+  await turn();
+  // Matched by the import.
+  await pushImage(tenant.repo("kept-too"), "1", [debian, dpkg(["zlib1g", "1.2.13-1"])]);
+  await world.server.contents.turn();
+  const advisories = [advisoryOf("DEBIAN-9", "Debian:12", "openssl", "3.0.2-1"), advisoryOf("DEBIAN-10", "Debian:12", "bash", "5.2.15-3")] as const;
+  await importAdvisories(tenant, advisories[0]);
+  const found = "kept:2 pkg:deb/debian/openssl?distro=debian-12 3.0.1-1 DEBIAN-9";
+  assert.deepEqual(await affectedOf(tenant), [found]);
+  const labels = await asOwner(world.databaseUrl, "select name from package_labels where root = $1 order by name", [tenant.group]);
+  assert.deepEqual(labels.flat(), ["pkg:deb/debian/openssl?distro=debian-12", "pkg:deb/debian/zlib1g?distro=debian-12"]);
+  await pushImage(registry, "1", image);
+  await turn();
+  await importAdvisories(tenant, ...advisories);
+  assert.deepEqual(await affectedOf(tenant), ["kept:1 pkg:deb/debian/bash?distro=debian-12 5.2.15-2 DEBIAN-10", found]);
+});
+
+test("the names of packages are deleted with their organization", async () => {
+  const root = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "contents-gone" } }), "uid");
+  const labels = () => asOwner(world.databaseUrl, "select name from package_labels where root = $1", [root]);
+  await asOwner(world.databaseUrl, "insert into package_labels (root, name) values ($1, 'pkg:npm/ms')", [root]);
+  assert.equal((await labels()).length, 1);
+  await world.ok("iam.GroupsService/DeleteGroup", { uid: root });
+  assert.deepEqual(await labels(), []);
 });
 
 test("another organization with the same layers sees only its own images, and nothing of the other's (attack 355)", async () => {

@@ -6,6 +6,7 @@ import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { FindingDecisionsExpiringSchema, FindingsAppearedSchema } from "#contract/gen/gantry/findings/v1/events_pb.js";
 import { isObject, type JsonObject, objectList, text } from "#base/json.ts";
 import type { Tenant } from "../authoring.ts";
+import { asOwner } from "../database.ts";
 import { critical, dayMs, type Deadlines, high, low, openDeadlines } from "../due-dates.ts";
 import { readEvent } from "./receiver.ts";
 import { openSink, type Sink } from "./sink.ts";
@@ -164,4 +165,42 @@ test("a decision that expires is told seven days before and at its expiry, with 
   assert.deepEqual((await received()).lines, [`decisions_expired ${own.group} 1`, `reopened ${own.group} 1 exploited 0 fixable 0`]);
   await stage.match();
   assert.deepEqual((await received()).lines, []);
+});
+
+test("an organization whose due dates or events cannot be written delays no other, and has them once they can be", async () => {
+  const both = [await listen(), await listen()].sort((one, other) => (one.own.group < other.own.group ? -1 : 1));
+  const [failing, other] = both;
+  assert.ok(failing && other);
+  const startMs = stage.world.clock.now;
+  for (const { own } of both) {
+    await stage.importImage(own.group, "web", ["zlib=1.2.0-r0"]);
+    await stage.publish(own.group, "CVE-2026-3041", "zlib", critical);
+    const expireTime = new Date(startMs + 5 * dayMs).toISOString();
+    const findingDecision = { vulnerability: "CVE-2026-3042", state: "FINDING_DECISION_STATE_ACCEPTED", reason: "Behind a proxy.", expireTime };
+    await stage.call(own, "gantry.decisions.v1.DecisionsService/CreateFindingDecision", { parent: own.group, findingDecision });
+  }
+  const received = async (): Promise<string[][]> => [(await failing.received()).lines, (await other.received()).lines];
+  const due = async (): Promise<string[][]> => Promise.all(both.map(({ own }) => stage.due(own, startMs)));
+  const whileBroken = async (table: string, check: string, work: () => Promise<void>): Promise<void> => {
+    await asOwner(stage.world.databaseUrl, `alter table ${table} add constraint broken check (${check}) not valid`);
+    await work().finally(() => asOwner(stage.world.databaseUrl, `alter table ${table} drop constraint broken`));
+  };
+  await received();
+  const own = `uid not like '${failing.own.group}%'`;
+  await whileBroken("affected_images", `${own} or due_time > '9000-01-01'`, async () => {
+    for (const each of both) await stage.setPolicy(each.own, { criticalDays: 2 });
+    assert.deepEqual(await due(), [["CVE-2026-3041 web none"], ["CVE-2026-3041 web 2"]]);
+  });
+  await stage.match();
+  assert.deepEqual(await due(), [["CVE-2026-3041 web 2"], ["CVE-2026-3041 web 2"]]);
+  stage.world.clock.now = startMs + 6 * dayMs;
+  const told = ({ own: { group } }: Listening): string[] => [`decisions_expired ${group} 1`, `overdue ${group} 1 exploited 0 fixable 0`];
+  await whileBroken("affected_images", `${own} or not overdue_reported`, () =>
+    whileBroken("outbox", `type <> 'dev.gantry.findings.decisions_expired.v1' or subject not like '${failing.own.group}%'`, async () => {
+      await stage.match();
+      assert.deepEqual(await received(), [[], told(other)]);
+    }),
+  );
+  await stage.match();
+  assert.deepEqual(await received(), [told(failing), []]);
 });

@@ -13,7 +13,7 @@ import {
   type EndingDecision,
   type FindingCount,
   findOverdueRoots,
-  findRootOfEndingDecision,
+  findRootsOfEndingDecisions,
   lockMatching,
   takeEndingDecisions,
 } from "#advisories/store";
@@ -90,20 +90,21 @@ export class FindingDigests {
 
 // ---- events of passing time -------------------------------------------------------------------------------------
 
-/** Records events of findings that became overdue. A failed organization is retried in the next turn. */
+/** Runs a transaction for each organization. A failed one delays no other, and is retried in the next turn. */
+const forEachRoot = async ({ store, log }: Services, roots: readonly string[], work: (rows: Write, root: string) => Promise<void>): Promise<void> => {
+  for (const root of roots)
+    await store.write((rows) => work(rows, root)).catch((cause: unknown) => log("findings.events.failed", { organization: root, cause }));
+};
+
 const recordOverdue = async (services: Services, cause: Cause): Promise<void> => {
-  const { store, log, clock } = services;
-  for (const root of await findOverdueRoots(store.read, clock(), limits.overdueFindings)) {
-    await store
-      .write(async (rows) => {
-        await lockMatching(rows, root);
-        const nowMs = clock();
-        const digests = new FindingDigests();
-        digests.add(await countNewlyOverdue(rows, root, nowMs, limits.overdueFindings));
-        await digests.record(rows, services, cause, nowMs);
-      })
-      .catch((failure: unknown) => log("findings.events.failed", { organization: root, cause: failure }));
-  }
+  const { store, clock } = services;
+  await forEachRoot(services, await findOverdueRoots(store.read, clock()), async (rows, root) => {
+    await lockMatching(rows, root);
+    const nowMs = clock();
+    const digests = new FindingDigests();
+    digests.add(await countNewlyOverdue(rows, root, nowMs, limits.overdueFindings));
+    await digests.record(rows, services, cause, nowMs);
+  });
 };
 
 const expiryMessages: Readonly<Record<DecisionExpiry, string>> = {
@@ -114,28 +115,15 @@ const expiryMessages: Readonly<Record<DecisionExpiry, string>> = {
 const decisionOf = ({ uid, vulnerability, state, expireTime }: EndingDecision): JsonObject => ({ uid, vulnerability, state, expireTime });
 
 const recordExpiries = async (services: Services, cause: Cause, expiry: DecisionExpiry): Promise<void> => {
-  const { store, log, clock } = services;
-  const noticeMs = expiry === "expiring" ? limits.decisionNoticeMs : 0;
-  for (;;) {
-    const beforeMs = clock() + noticeMs;
-    const root = await findRootOfEndingDecision(store.read, expiry, beforeMs);
-    if (root === undefined) return;
-    const isDone = await store
-      .write(async (rows) => {
-        const taken = await takeEndingDecisions(rows, root, expiry, beforeMs, limits.decisionNoticeMs);
-        for (const [groupUid, own] of Map.groupBy(taken, ({ uid }) => parentOf(uid))) {
-          const body: JsonObject = { groupUid, decisions: own.slice(0, limits.namedDecisionsMax).map(decisionOf), decisionCount: own.length };
-          await record(rows, toldEvent(services, expiryMessages[expiry], body, cause, own.length));
-        }
-        return true;
-      })
-      .catch((failure: unknown) => {
-        log("findings.events.failed", { organization: root, cause: failure });
-        return false;
-      });
-    // The next turn retries it.
-    if (!isDone) return;
-  }
+  const { store, clock } = services;
+  const beforeMs = clock() + (expiry === "expiring" ? limits.decisionNoticeMs : 0);
+  await forEachRoot(services, await findRootsOfEndingDecisions(store.read, expiry, beforeMs), async (rows, root) => {
+    const taken = await takeEndingDecisions(rows, root, expiry, beforeMs, limits.decisionNoticeMs);
+    for (const [groupUid, own] of Map.groupBy(taken, ({ uid }) => parentOf(uid))) {
+      const body: JsonObject = { groupUid, decisions: own.slice(0, limits.namedDecisionsMax).map(decisionOf), decisionCount: own.length };
+      await record(rows, toldEvent(services, expiryMessages[expiry], body, cause, own.length));
+    }
+  });
 };
 
 /** Records events of due dates and of expiries of decisions that have passed or come near. */

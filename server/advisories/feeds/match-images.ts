@@ -10,6 +10,7 @@ import { type Services, toldEvent } from "#kernel";
 import { record } from "#outbox";
 import {
   addOrganizationToMatch,
+  addPackageLabels,
   type CoveredImage,
   countDeferredFindings,
   countImagesOf,
@@ -40,11 +41,13 @@ import {
   findMatchable,
   findOrigins,
   findPackageLabels,
+  findPackageNames,
   findTaggedImages,
   lockMatching,
   markMatched,
   type OpenedRows,
   refreshAdvisoryCoverage,
+  replacePackageLabels,
   type MatchableAdvisory,
   type ImageRepo,
   type SizedRepo,
@@ -134,14 +137,24 @@ const findHeld = async (rows: Write, repos: readonly SizedRepo[]): Promise<Map<s
   return held;
 };
 
+/** Returns the names of packages in the organization's images. Too many kept names may be those of images that are gone: then the images are read. */
+const findLabels = async (rows: Write, root: string, repos: readonly SizedRepo[]): Promise<readonly string[]> => {
+  const kept = await findPackageLabels(rows, root, limits.packageLabelsMax + 1);
+  if (kept.length <= limits.packageLabelsMax) return kept;
+  const found = new Set<string>();
+  for (const chunk of chunksOf(repos)) for (const name of await findPackageNames(rows, chunk)) found.add(name);
+  await replacePackageLabels(rows, root, [...found]);
+  return [...found];
+};
+
 interface HeldInRepos {
   readonly held: ReadonlyMap<string, Held>;
   readonly repos: readonly SizedRepo[];
 }
 
-/** Returns the packages with one of these names, and the repos that have any of them. */
-const findHeldWith = async (rows: Write, root: string, repos: readonly SizedRepo[], names: ReadonlySet<string>): Promise<HeldInRepos> => {
-  const all = await packagesWithNames(rows, await findPackageLabels(rows, root));
+/** Returns the packages of these with one of the names, and the repos that have any of them. */
+const findHeldWith = async (rows: Write, labels: readonly string[], repos: readonly SizedRepo[], names: ReadonlySet<string>): Promise<HeldInRepos> => {
+  const all = await packagesWithNames(rows, labels);
   const named = new Map([...all].filter(([, each]) => each.names.some((name) => names.has(name))));
   if (named.size === 0) return { held: named, repos: [] };
   const having = new Set<string>();
@@ -467,6 +480,7 @@ const matchOrganization = async (rows: Write, root: string, { isWhole, names, re
   if (isWhole) {
     const all = await findImageRepos(rows, root);
     const held = await findHeld(rows, all);
+    await replacePackageLabels(rows, root, [...held.keys()]);
     await matchHeld(rows, root, all, held, await findAffectedRepos(rows, root), nowMs, newly);
     await deleteImageCoverageExcept(rows, root, all);
     await writeEcosystems(rows, all, all, held);
@@ -476,13 +490,15 @@ const matchOrganization = async (rows: Write, root: string, { isWhole, names, re
   if (repos.size > 0) {
     const changed = await countImagesOf(rows, [...repos.values()]);
     const held = await findHeld(rows, changed);
+    await addPackageLabels(rows, root, [...held.keys()]);
     await matchHeld(rows, root, changed, held, await findAffectedByRepos(rows, root, [...repos.values()]), nowMs, newly);
     await writeEcosystems(rows, [...repos.values()], changed, held);
     await refreshAdvisoryCoverage(rows, root);
   }
   if (names.size === 0) return newly;
-  const others = (await findImageRepos(rows, root)).filter((each) => !repos.has(repoKey(each)));
-  const { held, repos: having } = await findHeldWith(rows, root, others, names);
+  const all = await findImageRepos(rows, root);
+  const others = all.filter((each) => !repos.has(repoKey(each)));
+  const { held, repos: having } = await findHeldWith(rows, await findLabels(rows, root, all), others, names);
   if (held.size === 0) return newly;
   const before = await findAffectedByPackages(rows, root, [...held.keys()]);
   for (const [uid, of] of before) if (repos.has(repoKey(of))) before.delete(uid);

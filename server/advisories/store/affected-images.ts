@@ -52,6 +52,20 @@ export const findInstalledVersions = (rows: Read, repos: readonly ImageRepo[]): 
     repoColumns(repos),
   );
 
+const packageName = columns({ name: expression("package.name", text) });
+
+/** Returns the names of all packages in the images, each once. */
+export const findPackageNames = async (rows: Read, repos: readonly ImageRepo[]): Promise<string[]> => {
+  const found = await packageName.find(
+    rows,
+    `select distinct ${packageName.list} from unnest($1::text[], $2::text[]) as given(owner, repo)
+     cross join lateral ${imagesText("image.owner = given.owner and image.repo = given.repo")} as image
+     cross join lateral jsonb_object_keys(image.packages) as package(name)`,
+    repoColumns(repos),
+  );
+  return found.map(({ name }) => name);
+};
+
 const installedInRepo = columns({ repo: expression("image.repo", text), ...installedExpressions });
 
 /** Returns each version of these packages once per repo. */
@@ -387,10 +401,11 @@ export const writeDueTimes = async (rows: Write, root: string, after: string, li
   (await dueTimesStep.findOne(
     rows,
     `with step as materialized (
-       select uid from affected_images where uid > greatest($1, $2::text) collate "C" and uid < $1 || '0' and end_time is null order by uid limit $3
+       select uid, finding_due_time(affected_images) as due_time from affected_images
+       where uid > greatest($1, $2::text) collate "C" and uid < $1 || '0' and end_time is null order by uid limit $3
      ), changed as (
-       update affected_images as held set due_time = finding_due_time(held), overdue_reported = held.overdue_reported and finding_due_time(held) <= $4
-       from step where held.uid = step.uid and held.due_time <> finding_due_time(held)
+       update affected_images as held set due_time = step.due_time, overdue_reported = held.overdue_reported and step.due_time <= $4
+       from step where held.uid = step.uid and held.due_time <> step.due_time
      )
      select ${dueTimesStep.list} from step`,
     [root, after, limit, new Date(nowMs).toISOString()],
@@ -475,15 +490,14 @@ export const countDeferredFindings = (rows: Write, root: string): Promise<Findin
     [root],
   );
 
-/** Returns organizations with findings that became overdue without an event. */
-export const findOverdueRoots = async (rows: Read, nowMs: number, limit: number): Promise<string[]> => {
+/** Returns organizations with findings that became overdue without an event. Only those with policies have any. */
+export const findOverdueRoots = async (rows: Read, nowMs: number): Promise<string[]> => {
   const found = await imageRoot.find(
     rows,
-    `select distinct ${imageRoot.list} from (
-       select left(uid, 40) as root from affected_images
-       where not closed and not overdue_reported and due_time < '9999-12-31T00:00:00Z' and due_time <= $1 order by due_time limit $2) as found
-     order by root`,
-    [new Date(nowMs).toISOString(), limit],
+    `select ${imageRoot.list} from (select distinct left(uid, 40) as root from due_date_policies) as organization
+     where exists (select from affected_images
+       where left(uid, 40) = root and due_time <= $1 and not closed and not overdue_reported and due_time < '9999-12-31T00:00:00Z') order by root`,
+    [new Date(nowMs).toISOString()],
   );
   return found.map(({ root }) => root);
 };

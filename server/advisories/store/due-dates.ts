@@ -1,4 +1,4 @@
-// Tables due_date_policies and due_dates_to_update. Triggers write the due dates of new and changed findings (0011_due_dates.sql). A
+// Tables due_date_policies and due_dates_to_update. Triggers write the due dates of new and changed findings (0012_due_dates.sql). A
 // changed policy queues its organization; its other findings are updated in pieces.
 
 import { columns, expression, number, type Read, type RowOf, text, type Write } from "#db";
@@ -25,15 +25,13 @@ export const findDueDateRoots = async (rows: Read): Promise<string[]> => {
   return found.map(({ root }) => root);
 };
 
-/** Updates the next findings of an organization; returns whether more are to be updated. Another server's step is left to it. */
-export const updateDueDates = async (rows: Write, root: string, limit: number, nowMs: number): Promise<boolean> => {
+/** Updates the next findings of an organization. Another server's step is left to it. */
+export const updateDueDates = async (rows: Write, root: string, limit: number, nowMs: number): Promise<void> => {
   const found = await queued.findOne(rows, `select ${queued.list} from due_dates_to_update where root = $1 for update skip locked`, [root]);
-  if (!found) return false;
+  if (!found) return;
   const { lastUid, count } = await writeDueTimes(rows, root, found.lastUid, limit, nowMs);
-  const isMore = count >= limit;
-  if (isMore) await rows.query("update due_dates_to_update set last_uid = $2 where root = $1", [root, lastUid]);
+  if (count >= limit) await rows.query("update due_dates_to_update set last_uid = $2 where root = $1", [root, lastUid]);
   else await rows.query("delete from due_dates_to_update where root = $1", [root]);
-  return isMore;
 };
 
 const overdue = columns({ severityRank: number, count: expression("count(*)", number) });

@@ -115,14 +115,16 @@ export type EndingDecision = RowOf<typeof endingDecision>;
 
 const endingDecision = columns({ uid: text, vulnerability: text, state: text, expireTime: expression(timeText("expire_time"), text) });
 
-/** Returns an organization with a decision that expires before this time and has no event of it. */
-export const findRootOfEndingDecision = async (rows: Read, expiry: DecisionExpiry, beforeMs: number): Promise<string | undefined> => {
-  const found = await decided.findOne(
+const endingRoot = columns({ root: expression("left(uid, 40)", text) });
+
+/** Returns organizations with a decision that expires before this time and has no event of it. */
+export const findRootsOfEndingDecisions = async (rows: Read, expiry: DecisionExpiry, beforeMs: number): Promise<string[]> => {
+  const found = await endingRoot.find(
     rows,
-    `select ${decided.list} from finding_decisions where expire_time is not null and not ${expiry}_reported and expire_time <= $1 order by expire_time limit 1`,
+    `select distinct ${endingRoot.list} from finding_decisions where expire_time is not null and not ${expiry}_reported and expire_time <= $1`,
     [new Date(beforeMs).toISOString()],
   );
-  return found?.uid.slice(0, 40);
+  return found.map(({ root }) => root);
 };
 
 /**

@@ -272,13 +272,13 @@ export const findAttachedSbom = async (rows: Read, repoUid: string, digest: stri
  */
 export const queueImagesWithoutSbom = async (rows: Write, place: string, after: string, nowMs: number, count: number): Promise<string | undefined> => {
   const queued = await rows.query(
-    `with chosen as (
-       select uid from image_contents where uid > $2 and uid > $1 || '/' and uid < $1 || '0'
-         and state not in ('IMAGE_CONTENTS_STATE_UNSUPPORTED', 'IMAGE_CONTENTS_STATE_FAILED') and sbom_state <> 'ATTACHED_SBOM_STATE_ATTACHED'
-       order by uid limit $4 for update
+    // A step has a number of images, whether they have an SBOM or not.
+    `with step as materialized (
+       select uid from image_contents where uid > $2 and uid > $1 || '/' and uid < $1 || '0' order by uid limit $4 for update
      ), queued as (
-       update image_contents as held set due_time = least(held.due_time, $3::timestamptz), tries = 0 from chosen where held.uid = chosen.uid
-     ) select max(uid), count(*) from chosen`,
+       update image_contents as held set due_time = least(held.due_time, $3::timestamptz), tries = 0 from step where held.uid = step.uid
+         and held.state not in ('IMAGE_CONTENTS_STATE_UNSUPPORTED', 'IMAGE_CONTENTS_STATE_FAILED') and held.sbom_state <> 'ATTACHED_SBOM_STATE_ATTACHED'
+     ) select max(uid), count(*) from step`,
     [place, after, new Date(nowMs).toISOString(), count],
   );
   const [last, found] = queued[0] ?? [];

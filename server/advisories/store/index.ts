@@ -107,7 +107,7 @@ export {
 } from "./image-packages.ts";
 export * from "./image-contents.ts";
 export * from "./image-sboms.ts";
-export { findPackageLabels } from "./package-labels.ts";
+export { addPackageLabels, findPackageLabels, replacePackageLabels } from "./package-labels.ts";
 export * from "./package-origins.ts";
 export { findPendingImages, type ImageInRepo } from "./pending-images.ts";
 export { openReader, placesAt, publicReader, type Reader, type Visibility } from "./visibility.ts";

@@ -30,9 +30,9 @@ export const isSbomRuleToQueue = async (rows: Read): Promise<boolean> => {
   return row?.[0] === "t";
 };
 
-/** Locks a new rule whose stored images are still to be queued. */
+/** Locks a new rule whose stored images are still to be queued: any, so that one with many images, or one that fails, delays no other. */
 export const lockSbomRuleToQueue = (rows: Write): Promise<SbomRuleToQueue | undefined> =>
-  ruleToQueue.findOne(rows, `select ${ruleToQueue.list} from sbom_rule_progress order by uid limit 1 for update skip locked`);
+  ruleToQueue.findOne(rows, `select ${ruleToQueue.list} from sbom_rule_progress order by random() limit 1 for update skip locked`);
 
 /** @param queuedTo uid of the last queued image; undefined if all are queued */
 export const noteSbomRuleQueued = async (rows: Write, uid: string, queuedTo: string | undefined): Promise<void> => {

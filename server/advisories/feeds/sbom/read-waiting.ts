@@ -8,18 +8,16 @@ import {
   addExpiredToMatch,
   claimSbom,
   completeSbom,
-  findDueDateRoots,
   findImageRoots,
   findUnmatchedRoots,
   isDecisionExpired,
   isSbomDue,
-  lockMatching,
   postponeSbom,
-  updateDueDates,
   type WaitingSbom,
   writeFindingDay,
 } from "#advisories/store";
 import { openTurnLoop } from "#db";
+import { openDueDates } from "../due-dates.ts";
 import { recordPassedTimes } from "../finding-events.ts";
 import { updateFindings } from "../finding-facts.ts";
 import { matchImages, matchImagesOf } from "../match-images.ts";
@@ -47,6 +45,7 @@ class Stopped extends Error {}
 export const openSbomReaders = ({ services, openDocument, byHand, read = openSbomReader() }: SbomReadersOptions): SbomReaders => {
   const { store, log, clock } = services;
   const served = openServedList(limits.sbomServedMax);
+  const updateDueDates = openDueDates(services);
   let stopped = false;
   let countedMs = Number.NEGATIVE_INFINITY;
 
@@ -72,22 +71,6 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
       const telling = { operation: "push", requestId: crypto.randomUUID() };
       // The next turn retries.
       await matchImagesOf(services, root, telling).catch((cause: unknown) => log("images.unmatched", { organization: root, cause }));
-    }
-  };
-
-  /** Updates the due dates of findings after changes of policies. A failed organization is retried in the next turn. */
-  const setDueDates = async (): Promise<void> => {
-    for (const root of await findDueDateRoots(store.read)) {
-      for (let isMore = true; isMore && !stopped; )
-        isMore = await store
-          .write(async (rows) => {
-            await lockMatching(rows, root);
-            return updateDueDates(rows, root, limits.dueDateFindings, clock());
-          })
-          .catch((cause: unknown) => {
-            log("findings.due_dates.failed", { organization: root, cause });
-            return false;
-          });
     }
   };
 
@@ -119,7 +102,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     await updateFindings(services, () => (stopped ? Promise.reject(new Stopped()) : Promise.resolve())).catch((cause: unknown) => {
       if (!(cause instanceof Stopped)) throw cause;
     });
-    await setDueDates();
+    await updateDueDates(() => !stopped);
     await recordPassedTimes(services);
     await countDay();
   };
