@@ -93,7 +93,10 @@ const unqualified = (label: string): string => label.split("?", 1)[0] ?? "";
 const packageKey = ({ repoUid, digest, packageName, installedVersion }: OpenFinding): string =>
   JSON.stringify([repoUid, digest, unqualified(packageName), installedVersion]);
 
-const claimKey = (finding: OpenFinding, id: string): string => `${packageKey(finding)}${id}`;
+interface StatedFinding {
+  readonly finding: ExportedFinding;
+  readonly ids: readonly string[];
+}
 
 /** Sorts the decision that is stated first: by status, then the latest. */
 const precedes = (one: ExportedFinding, other: ExportedFinding): boolean => {
@@ -126,36 +129,41 @@ const imageOf = (host: string, path: string, digest: string): Omit<StatedImage, 
 
 const byText = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
 
-/** Selects the findings that a scanner cannot mistake for others. */
-const selectStated = ({ findings, open, isShown }: ExportedDecisions): ExportedFinding[] => {
-  const openClaims = new Set(open.flatMap((finding) => [finding.advisoryId, ...finding.aliases].map((id) => claimKey(finding, id))));
+/** Selects the findings that a scanner cannot mistake for others, with the IDs that they state. */
+const selectStated = ({ findings, open, isShown }: ExportedDecisions): StatedFinding[] => {
+  const openClaims = new Set<string>();
+  for (const finding of open) {
+    const key = packageKey(finding);
+    for (const id of [finding.advisoryId, ...finding.aliases]) openClaims.add(key + id);
+  }
   const first = new Map<string, ExportedFinding>();
-  for (const finding of findings) {
-    for (const id of statedIds(finding)) {
-      const key = claimKey(finding, id);
-      const known = first.get(key);
-      if (!known || (known.decision !== finding.decision && precedes(finding, known))) first.set(key, finding);
+  const all = findings.map((finding) => {
+    const key = packageKey(finding);
+    const ids = statedIds(finding);
+    return { finding, ids, claims: ids.map((id) => key + id) };
+  });
+  for (const { finding, claims } of all) {
+    for (const claim of claims) {
+      const known = first.get(claim);
+      if (!known || (known.decision !== finding.decision && precedes(finding, known))) first.set(claim, finding);
     }
   }
-  return findings.filter(
-    (finding) =>
+  return all.filter(
+    ({ finding, claims }) =>
       finding.repoUid !== "" &&
       finding.digest !== "" &&
       finding.packageName.startsWith("pkg:") &&
       isShown(finding.decision) &&
-      statedIds(finding).every((id) => {
-        const key = claimKey(finding, id);
-        return !openClaims.has(key) && first.get(key)?.decision === finding.decision;
-      }),
+      claims.every((claim) => !openClaims.has(claim) && first.get(claim)?.decision === finding.decision),
   );
 };
 
-const statementOf = (findings: readonly [ExportedFinding, ...ExportedFinding[]], imageAt: (finding: ExportedFinding) => Omit<StatedImage, "packages">) => {
-  const [first] = findings;
-  const [name = "", ...aliases] = statedIds(first);
-  const images = [...Map.groupBy(findings, ({ repoUid, digest }) => `${repoUid}@${digest}`).values()].flatMap((own): StatedImage[] => {
+const statementOf = (stated: readonly [StatedFinding, ...StatedFinding[]], imageAt: (finding: ExportedFinding) => Omit<StatedImage, "packages">) => {
+  const [{ finding: first, ids }] = stated;
+  const [name = "", ...aliases] = ids;
+  const images = [...Map.groupBy(stated, ({ finding }) => `${finding.repoUid}@${finding.digest}`).values()].flatMap((own): StatedImage[] => {
     const [of] = own;
-    return of === undefined ? [] : [{ ...imageAt(of), packages: [...new Set(own.flatMap(packagePurls))].sort(byText) }];
+    return of === undefined ? [] : [{ ...imageAt(of.finding), packages: [...new Set(own.flatMap(({ finding }) => packagePurls(finding)))].sort(byText) }];
   });
   return {
     decision: first.decision,
@@ -172,7 +180,7 @@ const statementOf = (findings: readonly [ExportedFinding, ...ExportedFinding[]],
 /** Returns the statements in the order in which the decisions were made; one for each decision and set of IDs. */
 export const statementsOf = (exported: ExportedDecisions): StatedDecisions => {
   const stated = selectStated(exported);
-  const groups = Map.groupBy(stated, (finding) => JSON.stringify([finding.createTime, finding.decision, ...statedIds(finding)]));
+  const groups = Map.groupBy(stated, ({ finding, ids }) => JSON.stringify([finding.createTime, finding.decision, ...ids]));
   const statements = [...groups]
     .sort(([one], [other]) => byText(one, other))
     .flatMap(([, [first, ...others]]) =>
