@@ -598,6 +598,9 @@ export const limits = {
   /** Due date policies in one organization, which each matched finding reads, and findings that one step updates after a change. */
   dueDatePoliciesEach: 100,
   dueDateFindings: 2_000,
+  /** Repos whose images without known packages are found in one transaction, and the time of it in a turn. */
+  unreadImagesRepos: 20,
+  unreadImagesTurnMs: 2_000,
   /** Time of due date updates in a turn of the loop that also matches images. */
   dueDatesTurnMs: 2_000,
   /** Digest events: findings that one event of a group counts as overdue, decisions named in an event, and the notice of an expiry. */

@@ -76,6 +76,7 @@ export const logEvents = {
   "feed.refused": { level: "warn", like: ["source", "cause"], each: 20 },
   "feeds.outdated": { level: "warn" },
   "archive.failed": { level: "warn", like: ["ecosystem", "cause"] },
+  "images.unread.failed": { level: "warn", like: ["cause"] },
   "images.unmatched": { level: "warn", like: ["organization", "cause"] },
   "findings.due_dates.failed": { level: "warn", like: ["organization", "cause"] },
   "findings.events.failed": { level: "warn", like: ["organization", "cause"] },

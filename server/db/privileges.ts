@@ -53,6 +53,8 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   scim_members: rowsComeAndGo,
   sessions: rowsComeAndGo,
   terms_acceptances: rowsComeAndGo,
+  unread_images: rowsComeAndGo,
+  unread_images_changes: rowsComeAndGo,
   vulnerability_cves: rowsComeAndGo,
 };
 

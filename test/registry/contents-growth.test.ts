@@ -72,10 +72,15 @@ const insertImages = (): Promise<void> =>
        from planted`,
       [packagesEach, rareness],
     );
+    await query(
+      `insert into image_coverage (owner, repo, tag, architecture, short_repo, repo_uid, digest, identity, ecosystems, partly_read)
+       select left(repo_uid, 40), 'repo-' || repo, 't' || tag, 'amd64', 'repo-' || repo, repo_uid, digest, digest, '["Debian:12"]', false from planted`,
+    );
+    await query("select count_coverage(array_agg(owner), array_agg(repo)) from (select distinct owner, repo from image_coverage) as given");
     await query("insert into package_labels select distinct $1, jsonb_object_keys(packages) from image_contents", [group]);
     await query("set session_replication_role = origin");
     // Not the empty ones: a server's tables have no statistics before their first rows.
-    await query("analyze repos, tags, repo_manifests, manifests, image_contents");
+    await query("analyze repos, tags, repo_manifests, manifests, image_contents, image_coverage, coverage_counts");
   });
 
 const importAdvisory = async (id: string, name: string, fixed: string): Promise<void> => {

@@ -15,7 +15,7 @@ export const writeFindingDay = async (rows: Write, root: string, nowMs: number):
   await rows.query(
     `insert into finding_days as held (owner, day, ${counts.join(", ")})
      select owner, $1::date, ${counts.map((each) => `coalesce(found.${each}, 0)`).join(", ")}
-     from (select distinct owner from image_coverage where owner >= $2 and owner < $2 || '0') as known
+     from (select distinct owner from coverage_counts where owner >= $2 and owner < $2 || '0') as known
      left join (
        select owner, ${ranks.map((rank) => `sum(row_count) filter (where severity_rank = ${rank}) as count_${rank}`).join(", ")}
        from finding_counts where owner >= $2 and owner < $2 || '0' group by 1) as found using (owner)

@@ -1,5 +1,6 @@
-// Tables image_coverage and advisory_coverage: package ecosystems of tagged images, also summed by group (docs/decisions/0074). Written
-// when images are matched.
+// Tables image_coverage, coverage_counts and advisory_coverage: package ecosystems of tagged images, and the number of images by repo
+// (docs/decisions/0074). Written when images are matched; triggers of image_coverage maintain coverage_counts, so that a count
+// need not read each image.
 
 import { EVERYWHERE } from "#base/uid.ts";
 import type { ImageRepo } from "./affected-images.ts";
@@ -96,10 +97,10 @@ export const deleteImageCoverageExcept = async (rows: Write, root: string, repos
 export const refreshAdvisoryCoverage = async (rows: Write, root: string): Promise<void> => {
   await rows.query(
     `with counted as (
-       select owner || '/' || left(encode(sha256(convert_to(key, 'UTF8')), 'hex'), 16) as uid, split_part(key, ':', 1) as ecosystem,
-         split_part(key, ':', 2) as release, count(distinct (repo, identity)) as images
-       from image_coverage cross join jsonb_array_elements_text(ecosystems) as key
-       where owner >= $1 and owner < $1 || '0' group by owner, key
+       select owner || '/' || left(encode(sha256(convert_to(named.key, 'UTF8')), 'hex'), 16) as uid, split_part(named.key, ':', 1) as ecosystem,
+         split_part(named.key, ':', 2) as release, sum(image_count) as images
+       from coverage_counts as counted cross join jsonb_array_elements_text(ecosystems) as named(key)
+       where owner >= $1 and owner < $1 || '0' group by owner, named.key
      ), gone as (
        delete from advisory_coverage where left(uid, 40) = $1 and uid not in (select uid from counted)
      )
@@ -135,9 +136,9 @@ export const placeBelow = (path: string): CoveragePlace => {
 export const placeOnly = (path: string): CoveragePlace => ({ ...placeBelow(path), high: `${path}!` });
 
 // $1 to $3: disjoint ranges. Read one by one, because without statistics the planner would read all rows.
-const placesText = "unnest($1::text[], $2::text[], $3::text[]) as place(low, high, finish)";
+export const placesText = "unnest($1::text[], $2::text[], $3::text[]) as place(low, high, finish)";
 
-const placeParams = (places: readonly CoveragePlace[]): [string[], string[], string[]] => [
+export const placeParams = (places: readonly CoveragePlace[]): [string[], string[], string[]] => [
   columnOf(places, ({ low }) => low),
   columnOf(places, ({ high }) => high),
   columnOf(places, ({ end }) => end),
@@ -167,7 +168,7 @@ export interface UnjudgedImage {
   readonly partlyRead: boolean;
 }
 
-const unjudgedColumns = {
+export const unjudgedColumns = {
   owner: expression("found.owner", text),
   repo: expression("found.repo", text),
   repoUid: expression("found.repo_uid", text),
@@ -222,46 +223,14 @@ export const countKnownImages = async (rows: Read, places: readonly CoveragePlac
   const found = await knownImages.findOne(
     rows,
     `select ${knownImages.list} from ${placesText} cross join lateral (
-       select count(*) as known, count(*) filter (where each.unjudged) as unjudged from (
-         select bool_or(${isUnjudged}) as unjudged from image_coverage as image left join ${gapsText} on gap.owner = image.owner
-         where image.owner >= place.low and image.owner < place.high group by image.owner, image.repo, image.identity) as each) as counted`,
+       select sum(held.image_count) as known,
+         sum(held.image_count) filter (where held.incomplete or coalesce(held.ecosystems ?| gap.keys, false)) as unjudged
+       from coverage_counts as held left join ${gapsText} on gap.owner = held.owner
+       where held.owner >= place.low and held.owner < place.high) as counted`,
     [...placeParams(places), ...gapParams(gaps)],
     { rows: 1, wide: true },
   );
   return found ?? { known: 0, unjudged: 0 };
-};
-
-export interface UnreadImages {
-  readonly images: readonly UnjudgedImage[];
-  readonly count: number;
-}
-
-const unreadImage = columns<UnjudgedImage & { readonly count: number }>({ ...unjudgedColumns, count: expression("count(*) over ()", number) });
-
-/** Returns tagged images without known packages; for an index, its platforms. Attestations have the platform "unknown". */
-export const findUnreadImages = async (rows: Read, places: readonly CoveragePlace[], limit: number): Promise<UnreadImages> => {
-  const found = await unreadImage.find(
-    rows,
-    `select ${unreadImage.list} from ${placesText}
-     cross join lateral (
-       select uid, name from repos where uid > place.low and uid < place.finish and left(uid, -17) >= place.low and left(uid, -17) < place.high
-       offset 0) as repo
-     cross join lateral (
-       select left(repo.uid, -17) as owner, repo.name as repo, repo.uid as repo_uid, tag.digest, jsonb_agg(distinct tag.name) as tags,
-         jsonb_agg(distinct manifest.architecture) filter (where manifest.architecture <> '') as architectures, null::jsonb as ecosystems,
-         false as partly_read
-       from (select name, digest from tags where left(uid, -17) = repo.uid and digest <> '' offset 0) as tag
-       left join (select index_digest, architecture from manifests where repo_uid = repo.uid and architecture <> 'unknown' offset 0) as manifest
-         on manifest.index_digest = tag.digest
-       where not exists (
-         select from (select tag, architecture from image_coverage where owner = left(repo.uid, -17) and short_repo = repo.name offset 0) as image
-         where image.tag = tag.name and (manifest.architecture is null or image.architecture in (manifest.architecture, '')))
-       group by tag.digest) as found
-     order by found.owner, found.repo, found.digest limit $4`,
-    [...placeParams(places), limit],
-    { rows: limit, wide: true },
-  );
-  return { images: found, count: found[0]?.count ?? 0 };
 };
 
 const imageEcosystem = columns({

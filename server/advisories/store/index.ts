@@ -133,3 +133,4 @@ export {
   writeVulnerabilities,
 } from "./vulnerabilities.ts";
 export * from "./vulnerability-facts.ts";
+export { findUnreadImages, refreshUnreadImages } from "./unread-images.ts";

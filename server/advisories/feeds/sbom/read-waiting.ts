@@ -1,6 +1,7 @@
 // Reads pushed SBOMs and scanner reports in the background (store/image-sboms.ts, pushed-reports.ts), then matches their images.
 // Each row is leased to one server. After a crash any server continues, because queue and results are in the database.
 
+import { randomBytes } from "node:crypto";
 import { limits } from "#base/limits.ts";
 import { openServedList } from "#base/served-list.ts";
 import type { Services } from "#kernel";
@@ -13,6 +14,7 @@ import {
   isDecisionExpired,
   isSbomDue,
   postponeSbom,
+  refreshUnreadImages,
   type WaitingSbom,
   writeFindingDay,
 } from "#advisories/store";
@@ -74,6 +76,20 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     }
   };
 
+  /** A list reads the tags of repos that are left, so a later turn continues, and retries after a failure. */
+  const refreshUnread = async (): Promise<void> => {
+    const endMs = performance.now() + limits.unreadImagesTurnMs;
+    for (let isMore = true; isMore && !stopped && performance.now() < endMs; ) {
+      const start = randomBytes(20).toString("hex");
+      isMore = await store
+        .write((rows) => refreshUnreadImages(rows, start, limits.unreadImagesRepos))
+        .catch((cause: unknown) => {
+          log("images.unread.failed", { cause });
+          return false;
+        });
+    }
+  };
+
   /** Counts the findings of the day, also after the clock was set back. A failed organization does not stop the others. */
   const countDay = async (): Promise<void> => {
     const nowMs = clock();
@@ -98,6 +114,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
       }
     }
     await match();
+    await refreshUnread();
     // The rest of an interrupted import, or the first time after an upgrade.
     await updateFindings(services, () => (stopped ? Promise.reject(new Stopped()) : Promise.resolve())).catch((cause: unknown) => {
       if (!(cause instanceof Stopped)) throw cause;
