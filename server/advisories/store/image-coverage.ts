@@ -184,27 +184,30 @@ const unjudgedImage = columns<UnjudgedImage>(unjudgedColumns);
 // $4 and $5: a group, and an ecosystem with its release.
 const gapsText = "(select owner, array_agg(key) as keys from unnest($4::text[], $5::text[]) as given(owner, key) group by owner) as gap";
 
-// An image without packages is not evaluated.
-const isUnjudged = "(image.ecosystems = '[]' or image.partly_read or coalesce(image.ecosystems ?| gap.keys, false))";
+// With `incomplete`, or no packages and partly read layers: an image that no source covers.
+const hasGap = "coalesce(image.ecosystems ?| gap.keys, false)";
 
 export type GroupGaps = readonly { readonly owner: string; readonly key: string }[];
 
 const gapParams = (gaps: GroupGaps): [string[], string[]] => [columnOf(gaps, ({ owner }) => owner), columnOf(gaps, ({ key }) => key)];
 
-/**
- * Returns images that have packages of these ecosystems, no packages, or layers that were not read. The index is ordered by repo, so no
- * more repos are read than needed.
- */
+/** Returns images that have packages of these ecosystems, no packages, or layers that were not read. Each repo that is read has one. */
 export const findImagesWith = (rows: Read, places: readonly CoveragePlace[], gaps: GroupGaps, limit: number): Promise<UnjudgedImage[]> =>
   unjudgedImage.find(
     rows,
-    `select ${unjudgedImage.list} from ${placesText} cross join lateral (
+    `with gap as materialized (select * from ${gapsText}),
+     having_gap as materialized (
+       select each.* from ${placesText} cross join lateral (
+         select distinct image.owner, image.repo from coverage_counts as image left join gap on gap.owner = image.owner
+         where image.owner >= place.low and image.owner < place.high and (image.incomplete or ${hasGap})
+         order by image.owner, image.repo limit $6) as each)
+     select ${unjudgedImage.list} from having_gap cross join lateral (
        select image.owner, image.repo, image.identity, max(image.repo_uid) as repo_uid, max(image.digest) as digest,
          jsonb_agg(distinct image.tag) as tags, jsonb_agg(distinct image.architecture) filter (where image.architecture <> '') as architectures,
          jsonb_agg(distinct named.key) filter (where named.key is not null) as ecosystems, bool_or(image.partly_read) as partly_read
-       from image_coverage as image left join ${gapsText} on gap.owner = image.owner
+       from image_coverage as image left join gap on gap.owner = image.owner
        left join lateral unnest(gap.keys) as named(key) on image.ecosystems ? named.key
-       where image.owner >= place.low and image.owner < place.high and ${isUnjudged}
+       where image.owner = having_gap.owner and image.repo = having_gap.repo and (image.ecosystems = '[]' or image.partly_read or ${hasGap})
        group by image.owner, image.repo, image.identity order by image.owner, image.repo, image.identity limit $6) as found
      order by found.owner, found.repo, found.identity limit $6`,
     [...placeParams(places), ...gapParams(gaps), limit],
@@ -223,10 +226,9 @@ export const countKnownImages = async (rows: Read, places: readonly CoveragePlac
   const found = await knownImages.findOne(
     rows,
     `select ${knownImages.list} from ${placesText} cross join lateral (
-       select sum(held.image_count) as known,
-         sum(held.image_count) filter (where held.incomplete or coalesce(held.ecosystems ?| gap.keys, false)) as unjudged
-       from coverage_counts as held left join ${gapsText} on gap.owner = held.owner
-       where held.owner >= place.low and held.owner < place.high) as counted`,
+       select sum(image.image_count) as known, sum(image.image_count) filter (where image.incomplete or ${hasGap}) as unjudged
+       from coverage_counts as image left join ${gapsText} on gap.owner = image.owner
+       where image.owner >= place.low and image.owner < place.high) as counted`,
     [...placeParams(places), ...gapParams(gaps)],
     { rows: 1, wide: true },
   );
