@@ -20,6 +20,7 @@ import {
   writeFindingDay,
 } from "#advisories/store";
 import { openTurnLoop } from "#db";
+import { recordCoverageChanges } from "../coverage-events.ts";
 import { recordPassedTimes } from "../finding-events.ts";
 import { updateFindings } from "../finding-facts.ts";
 import { matchImages, matchImagesOf } from "../match-images.ts";
@@ -49,6 +50,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
   const served = openServedList(limits.sbomServedMax);
   let stopped = false;
   let countedMs = Number.NEGATIVE_INFINITY;
+  let coverageMs = Number.NEGATIVE_INFINITY;
 
   const queues = [
     openDocumentQueue<WaitingSbom, SbomReading>(services, openDocument, {
@@ -102,6 +104,14 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     }
   };
 
+  /** Coverage changes with time, so it is compared at intervals, also after the clock was set back. */
+  const checkCoverage = async (): Promise<void> => {
+    const nowMs = clock();
+    if (Math.abs(nowMs - coverageMs) < limits.coverageCheckMs) return;
+    coverageMs = nowMs;
+    await recordCoverageChanges(services);
+  };
+
   /** A failed document does not stop the others. */
   const runTurn = async (): Promise<void> => {
     for (let isAnyRead = true; isAnyRead; ) {
@@ -121,6 +131,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     });
     await setDueDates();
     await recordPassedTimes(services);
+    await checkCoverage();
     await countDay();
   };
 
