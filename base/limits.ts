@@ -607,6 +607,11 @@ export const limits = {
   overdueFindings: 20_000,
   namedDecisionsMax: 100,
   decisionNoticeMs: 7 * 24 * 3600_000,
+  /** Events of coverage: time between two checks, how long a loss must last, rows that one statement reads, and ecosystems in an event. */
+  coverageCheckMs: 10 * 60_000,
+  coverageLossMs: 3600_000,
+  coverageCheckRows: 1_000,
+  namedEcosystemsMax: 100,
   /** Findings in an exported VEX document. */
   exportedFindingsMax: 20_000,
 

@@ -253,7 +253,7 @@ export const messageDefaults: Readonly<Record<string, MessageDefaults>> = {
   SignInSession: { texts: ["uid","identityUid","identityProviderUid","program","address"], flags: ["current"], enums: {"kind":"KIND_UNSPECIFIED"} },
   Size: { longs: ["size"], texts: ["architecture"] },
   Storage: { texts: ["uid"], longs: ["bytes","grossBytes","blobCount"] },
-  Subscription: { texts: ["uid","sink","secret"], lists: ["eventTypes"], flags: ["enabled"] },
+  Subscription: { texts: ["uid","sink","secret"], lists: ["eventTypes"], flags: ["enabled","exploitedFindings"], enums: {"minFindingSeverity":"FINDING_SEVERITY_UNSPECIFIED"} },
   Suppression: { texts: ["advisoryUid","advisoryId","eventUid","author","reviewer","note"], enums: {"type":"TYPE_UNSPECIFIED"} },
   SyncConfig: { texts: ["source","google","amazon","azure","apkoOverlay"], flags: ["uniqueTags","gracePeriod"] },
   SyncStatus: { enums: {"status":"UNKNOWN"} },

@@ -8697,6 +8697,17 @@ export interface Subscription {
    * makes it. Additive: not part of the public message.
    */
   secret: string;
+  /**
+   * Sends an event about findings only if it counts one of this severity or a higher one. With
+   * `exploited_findings`, one of either is enough. Not given: any severity. Events that count no findings are sent
+   * anyway. Additive: not part of the public message.
+   */
+  minFindingSeverity: FindingSeverity;
+  /**
+   * True: sends an event about findings only if it counts one of a known exploited vulnerability (KEV), or one of
+   * `min_finding_severity`. Additive: not part of the public message.
+   */
+  exploitedFindings: boolean;
 }
 
 /** Delivers events to a web address: those of the group that is the parent of its uid, and of everything below it. */
@@ -8708,6 +8719,17 @@ export interface SubscriptionInput {
   sink: string;
   /** Exact types of the events to send; empty: all types. Additive: not part of the public message. */
   eventTypes?: readonly string[] | undefined;
+  /**
+   * Sends an event about findings only if it counts one of this severity or a higher one. With
+   * `exploited_findings`, one of either is enough. Not given: any severity. Events that count no findings are sent
+   * anyway. Additive: not part of the public message.
+   */
+  minFindingSeverity?: FindingSeverity | undefined;
+  /**
+   * True: sends an event about findings only if it counts one of a known exploited vulnerability (KEV), or one of
+   * `min_finding_severity`. Additive: not part of the public message.
+   */
+  exploitedFindings?: boolean | undefined;
 }
 
 /**

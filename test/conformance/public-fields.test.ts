@@ -55,6 +55,8 @@ const exceptions: Readonly<Record<string, string>> = {
   "events.v2.Subscription.updateTime": common,
   "events.v2.Subscription.enabled": "set: it receives events",
   "events.v2.Subscription.eventTypes": "set: only these events are sent",
+  "events.v2.Subscription.minFindingSeverity": "set: only events with such findings are sent",
+  "events.v2.Subscription.exploitedFindings": "set: only events with exploited findings are sent",
   "events.v2.Subscription.secret": "set: shown once, by the call that made it",
   "iam.v2.ExternalGroupRoleMapping.updateTime": common,
   "iam.v2.GroupInvite.expireTime": "set: the role binding that it gives ends",

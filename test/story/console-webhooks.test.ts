@@ -21,7 +21,10 @@ before(async () => {
   sink = await openSink();
   const owned = openOwners(world).world();
   const team = text(await owned.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "payments" } }), "uid");
-  await owned.ok("events.SubscriptionsService/CreateSubscription", { parent: team, subscription: { sink: sink.url } });
+  await owned.ok("events.SubscriptionsService/CreateSubscription", {
+    parent: team,
+    subscription: { sink: sink.url, minFindingSeverity: "FINDING_SEVERITY_HIGH", exploitedFindings: true },
+  });
   await world.server.delivery.finish();
   sink.answer = ({ body }) => ({ status: body.includes("broken") ? 500 : 200 });
   for (const name of ["works", "broken"]) await owned.ok("registry.ReposService/CreateRepo", { parent: team, repo: { name } });
@@ -36,7 +39,7 @@ test("a failed delivery is found by its state, and is sent again by keyboard alo
   const { page, problems, requests } = await opened.openAs("owner", webhooksPath);
   const [subscriptions, deliveries] = [page.locator("section.card").nth(0), page.locator("section.card").nth(1)];
   await subscriptions.locator("tbody tr", { hasText: sink.url }).waitFor();
-  await showsText(subscriptions.locator("tbody"), /All types/);
+  await showsText(subscriptions.locator("tbody"), /All types · findings: high or higher · or exploited/);
   await page.locator(".states a", { hasText: "Failed" }).focus();
   await page.keyboard.press("Enter");
   await page.waitForURL((url) => url.searchParams.get("state") === "dead");

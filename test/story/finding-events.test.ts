@@ -25,6 +25,8 @@ after(async () => {
 
 interface Listening {
   readonly own: Tenant;
+  /** Of the subscription. */
+  readonly uid: string;
   /** Returns the new events about findings as "TYPE GROUP COUNT exploited N fixable N", in any order, and their bodies. */
   received(): Promise<{ readonly lines: string[]; readonly bodies: JsonObject[] }>;
 }
@@ -34,12 +36,17 @@ const nameOf = (type: string): string => type.replace(/^dev\.gantry\.findings\.(
 /** A tenant whose owner subscribes to events. */
 const listen = async (eventTypes: readonly string[] = []): Promise<Listening> => {
   const own = await stage.newTenant(`events-${++tenants}`);
+  return subscribe(own, own.group, { eventTypes: [...eventTypes] });
+};
+
+const subscribe = async (own: Tenant, parent: string, subscription: JsonObject): Promise<Listening> => {
   const sink = await openSink();
   sinks.push(sink);
-  await stage.call(own, "events.SubscriptionsService/CreateSubscription", { parent: own.group, subscription: { sink: sink.url, eventTypes: [...eventTypes] } });
+  const made = await stage.call(own, "events.SubscriptionsService/CreateSubscription", { parent, subscription: { sink: sink.url, ...subscription } });
   let read = 0;
   return {
     own,
+    uid: text(made, "uid"),
     received: async () => {
       await stage.world.server.delivery.finish();
       const events = sink.got.slice(read).map(({ headers, body }) => readEvent(headers, body));
@@ -203,4 +210,81 @@ test("an organization whose due dates or events cannot be written delays no othe
   );
   await stage.match();
   assert.deepEqual(await received(), [told(failing), []]);
+});
+
+test("a subscription with conditions receives exactly the events that count a finding of its severity or an exploited one, and all other events", async () => {
+  const severities = ["LOW", "HIGH", "CRITICAL"] as const;
+  const vectors = { LOW: low, HIGH: high, CRITICAL: critical };
+  const conditions = ["", "UNKNOWN", ...severities].flatMap((min) => [false, true].map((exploited) => ({ min, exploited })));
+  const own = await stage.newTenant(`events-${++tenants}`);
+  const team = await stage.newGroup(own.group, "team");
+  const all = await subscribe(own, own.group, {});
+  const ofTeam = await subscribe(own, team, { minFindingSeverity: "FINDING_SEVERITY_HIGH" });
+  const conditional: { readonly min: string; readonly exploited: boolean; readonly listening: Listening }[] = [];
+  for (const { min, exploited } of conditions)
+    conditional.push({
+      min,
+      exploited,
+      listening: await subscribe(own, own.group, {
+        ...(min === "" ? {} : { minFindingSeverity: `FINDING_SEVERITY_${min}` }),
+        ...(exploited ? { exploitedFindings: true } : {}),
+      }),
+    });
+  const isExpected = (body: JsonObject, min: string, exploited: boolean): boolean => {
+    const counted = objectList(body, "severityCounts").map((each) => text(each, "severity").replace("FINDING_SEVERITY_", ""));
+    if (counted.length === 0 || (min === "" && !exploited)) return true;
+    const order = ["UNKNOWN", ...severities] as readonly string[];
+    return (exploited && body.exploitedCount !== "0") || (min !== "" && counted.some((each) => order.indexOf(each) >= order.indexOf(min)));
+  };
+  await stage.exploit({ "CVE-2026-3042": "2026-02-01" });
+  await stage.importImage(own.group, "web", ["zlib=1.2.0-r0", "curl=8.0.0-r0"]);
+  await stage.importImage(team, "api", ["curl=8.0.0-r0"]);
+  const seen: JsonObject[] = [];
+  const check = async (): Promise<void> => {
+    const { bodies } = await all.received();
+    seen.push(...bodies);
+    for (const { min, exploited, listening } of conditional) {
+      const { bodies: got } = await listening.received();
+      const key = (body: JsonObject): string => JSON.stringify(body);
+      const expected = bodies.filter((body) => isExpected(body, min, exploited));
+      assert.deepEqual(got.map(key).toSorted(), expected.map(key).toSorted(), `${min} ${String(exploited)}`);
+    }
+  };
+  await check();
+  for (const [id, name, severity] of [
+    ["CVE-2026-3041", "zlib", "LOW"],
+    ["CVE-2026-3042", "zlib", "LOW"],
+    ["CVE-2026-3043", "curl", "HIGH"],
+    ["CVE-2026-3044", "zlib", "CRITICAL"],
+    ["CVE-2026-3045", "curl", "LOW"],
+  ] as const) {
+    stage.world.clock.now += 1000;
+    await stage.publish(own.group, id, name, vectors[severity]);
+    await check();
+  }
+  const expireTime = new Date(stage.world.clock.now + dayMs).toISOString();
+  const findingDecision = { vulnerability: "CVE-2026-3044", state: "FINDING_DECISION_STATE_ACCEPTED", reason: "Behind a proxy.", expireTime };
+  await stage.call(own, "gantry.decisions.v1.DecisionsService/CreateFindingDecision", { parent: own.group, findingDecision });
+  await stage.match();
+  stage.world.clock.now += 2 * dayMs;
+  await stage.match();
+  await check();
+  assert.ok(
+    seen.some(({ decisionCount }) => decisionCount !== undefined),
+    "an event without counts of findings",
+  );
+  assert.deepEqual((await ofTeam.received()).lines, [`appeared ${team} 1 exploited 0 fixable 0`]);
+  const [first] = conditional.filter(({ min, exploited }) => min === "CRITICAL" && !exploited);
+  assert.ok(first);
+  const replayed = await stage.call(own, "gantry.events.v1.DeliveriesService/ReplaySubscription", {
+    subscriptionUid: first.listening.uid,
+    since: new Date(stage.world.clock.now - 5 * dayMs).toISOString(),
+  });
+  assert.ok(isObject(replayed));
+  const { bodies } = await first.listening.received();
+  assert.ok(
+    bodies.every((body) => isExpected(body, "CRITICAL", false)),
+    "a replay keeps the conditions",
+  );
+  assert.ok(bodies.length > 0);
 });

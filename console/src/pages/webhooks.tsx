@@ -51,6 +51,14 @@ const State = ({ subscription }: { readonly subscription: Subscription }): React
   );
 };
 
+const Events = ({ subscription }: { readonly subscription: Subscription }): ReactNode => {
+  const { eventTypes, minFindingSeverity, exploitedFindings } = subscription;
+  const severity = minFindingSeverity === "FINDING_SEVERITY_UNSPECIFIED" ? undefined : texts.minSeverities[minFindingSeverity];
+  const types = eventTypes.length === 0 ? texts.allTypes : texts.typeCount(eventTypes.length);
+  const exploited = exploitedFindings ? (severity === undefined ? texts.exploitedFindings : texts.orExploited) : undefined;
+  return <span title={eventTypes.join("\n")}>{[types, severity, exploited].filter((part) => part !== undefined).join(" · ")}</span>;
+};
+
 const subscriptionColumns: readonly Column<Subscription>[] = [
   {
     title: texts.sink,
@@ -65,7 +73,7 @@ const subscriptionColumns: readonly Column<Subscription>[] = [
   },
   {
     title: texts.eventTypes,
-    cell: ({ eventTypes }) => <span title={eventTypes.join("\n")}>{eventTypes.length === 0 ? texts.allTypes : texts.typeCount(eventTypes.length)}</span>,
+    cell: (subscription) => <Events subscription={subscription} />,
     minor: true,
   },
   { title: texts.state, cell: (subscription) => <State subscription={subscription} /> },

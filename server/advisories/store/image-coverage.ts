@@ -4,7 +4,7 @@
 
 import { EVERYWHERE } from "#base/uid.ts";
 import type { ImageRepo } from "./affected-images.ts";
-import { columns, expression, flag, number, type Read, type RowOf, text, textList, type Write } from "#db";
+import { columns, expression, flag, nullableTimeMs, number, type Read, type RowOf, text, textList, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
 import { imagesText } from "./image-packages.ts";
 
@@ -117,6 +117,56 @@ const groupEcosystem = columns({
   ecosystem: expression("held.ecosystem", text),
   release: expression("held.release", text),
 });
+
+/** What events have said about an ecosystem of a group; "" if it was never judged. */
+export type ReportedCoverage = "" | "JUDGED" | "LOST";
+
+export type CheckedEcosystem = RowOf<typeof checkedEcosystem>;
+
+const checkedEcosystem = columns({
+  uid: expression("held.uid", text),
+  ecosystem: expression("held.ecosystem", text),
+  release: expression("held.release", text),
+  reported: expression("held.reported", text),
+  /** Since when no source judges it, without an event yet. */
+  unjudgedMs: nullableTimeMs("held.unjudged_since"),
+});
+
+/** Returns rows of all organizations after a uid, in the order of their uids. */
+export const findCheckedEcosystems = (rows: Read, afterUid: string, limit: number): Promise<CheckedEcosystem[]> =>
+  checkedEcosystem.find(rows, `select ${checkedEcosystem.list} from advisory_coverage as held where uid > $1 order by uid limit $2`, [afterUid, limit]);
+
+export const findCheckedEcosystemsOf = (rows: Read, root: string): Promise<CheckedEcosystem[]> =>
+  checkedEcosystem.find(rows, `select ${checkedEcosystem.list} from advisory_coverage as held where left(uid, 40) = $1 order by uid`, [root]);
+
+export interface CoverageReport {
+  readonly uid: string;
+  readonly reported: ReportedCoverage;
+  readonly unjudgedMs: number | undefined;
+}
+
+export const writeCoverageReports = async (rows: Write, reports: readonly CoverageReport[]): Promise<void> => {
+  await rows.query(
+    `update advisory_coverage as held set reported = given.reported, unjudged_since = nullif(given.since, '')::timestamptz
+     from unnest($1::text[], $2::text[], $3::text[]) as given(uid, reported, since) where held.uid = given.uid`,
+    [
+      columnOf(reports, ({ uid }) => uid),
+      columnOf(reports, ({ reported }) => reported),
+      columnOf(reports, ({ unjudgedMs }) => (unjudgedMs === undefined ? "" : new Date(unjudgedMs).toISOString())),
+    ],
+  );
+};
+
+const imageCount = columns({ images: expression("count(distinct (image.repo, image.identity))", number) });
+
+/** Counts a group's images with packages of any of these ecosystems, without the groups below. */
+export const countImagesWith = async (rows: Read, owner: string, keys: readonly string[]): Promise<number> =>
+  (
+    await imageCount.findOne(rows, `select ${imageCount.list} from image_coverage as image where image.owner = $1 and image.ecosystems ?| $2::text[]`, [
+      owner,
+      keys,
+    ])
+  )?.images ?? 0;
 
 /** One group, or one with its descendants. */
 export interface CoveragePlace {

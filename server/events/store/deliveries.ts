@@ -55,7 +55,24 @@ const pathsAbove = "select left(event.group_uid, 40 + 17 * level) as path from g
 
 const receivesType = (subscription: string): string => `(${subscription}.event_types is null or ${subscription}.event_types ? event.type)`;
 
-const eventColumns = "event.event_id, event.position, event.type, event.subject, event.group_uid";
+// As in FindingSeverity, the lowest first.
+const severities = "array['UNKNOWN', 'NEGLIGIBLE', 'LOW', 'MEDIUM', 'HIGH', 'CRITICAL']";
+
+const rankOf = (severity: string): string => `array_position(${severities}, replace(${severity}, 'FINDING_SEVERITY_', ''))`;
+
+// Digest events of findings count them by severity. Only these are parsed, and only for subscriptions with a condition.
+const receivesFindings = (subscription: string): string => `
+  case when ${subscription}.min_finding_severity is null and not ${subscription}.exploited_findings then true
+    when not starts_with(event.type, 'dev.gantry.findings.') then true
+    else (
+      select not body ? 'severityCounts' or (${subscription}.exploited_findings and (body ->> 'exploitedCount')::bigint > 0)
+        or exists (select from jsonb_array_elements(body -> 'severityCounts') as counted
+          where ${rankOf("counted ->> 'severity'")} >= ${rankOf(`${subscription}.min_finding_severity`)})
+      from (select event.data::jsonb -> 'body' as body) as of_event) end`;
+
+const receives = (subscription: string): string => `${receivesType(subscription)} and ${receivesFindings(subscription)}`;
+
+const eventColumns = "event.event_id, event.position, event.type, event.subject, event.group_uid, event.data";
 
 // order by and offset 0 force the organization's index.
 const enqueueText = deliveriesOf(
@@ -69,7 +86,7 @@ const enqueueText = deliveriesOf(
   ) as event
   cross join lateral (${pathsAbove}) as above
   join subscriptions as subscription on left(subscription.uid, -17) = above.path
-  where ${receivesType("subscription")}`,
+  where ${receives("subscription")}`,
   "$4",
 );
 
@@ -102,11 +119,12 @@ const nextText = `
     where left(event.uid, 40) = $1 and event.uid is not null and event.position > $2 and event.position <= $3
     order by event.position limit 1
   ), next as materialized (
-    select candidate.uid, candidate.event_types, row_number() over (order by above.path, candidate.uid) as step
+    select candidate.*, row_number() over (order by above.path, candidate.uid) as step
     from event
     cross join lateral (${pathsAbove}) as above
     cross join lateral (
-      select subscription.uid, subscription.event_types from subscriptions as subscription
+      select subscription.uid, subscription.event_types, subscription.min_finding_severity, subscription.exploited_findings
+      from subscriptions as subscription
       where left(subscription.uid, -17) = above.path and (above.path > left($4, -17) or (above.path = left($4, -17) and subscription.uid > $4))
       order by subscription.uid limit $5
     ) as candidate
@@ -134,7 +152,7 @@ const partDone = columns({
 });
 
 const enqueuePartText = `${nextText}, made as (${deliveriesOf(
-  `select next.uid as subscription_uid, event.event_id, event.position, event.type, event.subject from event cross join next where ${receivesType("next")}`,
+  `select next.uid as subscription_uid, event.event_id, event.position, event.type, event.subject from event cross join next where ${receives("next")}`,
   "$6",
 )})
   select ${partDone.list} from event`;
@@ -162,7 +180,7 @@ const enqueueSingleText = `
     from fan_outs as work
     join outbox as event on event.${eventOrder} = work.last_position
     join subscriptions as subscription on subscription.uid = work.only_subscription_uid
-    where work.uid = any($1) and (event.subscription_uid = subscription.uid or (event.uid is not null and ${receivesType("subscription")}))
+    where work.uid = any($1) and (event.subscription_uid = subscription.uid or (event.uid is not null and ${receives("subscription")}))
       and not exists (select from deliveries as made where made.uid = work.uid)
   ), at_once as (
     insert into deliveries (${insertColumns}, in_order)
@@ -484,7 +502,7 @@ const replayText = `
   from subscriptions as subscription
   join outbox as event on left(event.uid, 40) = left(subscription.uid, 40) and event.create_time >= $2
     and event.uid >= left(subscription.uid, -17) || '/' and event.uid < left(subscription.uid, -17) || '0'
-  where subscription.uid = $1 and ${receivesType("subscription")}
+  where subscription.uid = $1 and ${receives("subscription")}
     and event.position <= coalesce((select work.position from fan_outs as work where work.uid = left($1, 40)), event.position)
   order by event.position limit $4
   on conflict (uid) do update set ${resetColumns}, next_attempt_time = excluded.next_attempt_time, update_time = excluded.update_time

@@ -20,6 +20,7 @@ import {
 } from "#advisories/store";
 import { openTurnLoop } from "#db";
 import { openDueDates } from "../due-dates.ts";
+import { recordCoverageChanges } from "../coverage-events.ts";
 import { recordPassedTimes } from "../finding-events.ts";
 import { updateFindings } from "../finding-facts.ts";
 import { matchImages, matchImagesOf } from "../match-images.ts";
@@ -50,6 +51,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
   const updateDueDates = openDueDates(services);
   let stopped = false;
   let countedMs = Number.NEGATIVE_INFINITY;
+  let coverageMs = Number.NEGATIVE_INFINITY;
 
   const queues = [
     openDocumentQueue<WaitingSbom, SbomReading>(services, openDocument, {
@@ -101,6 +103,14 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     }
   };
 
+  /** Coverage changes with time, so it is compared at intervals, also after the clock was set back. */
+  const checkCoverage = async (): Promise<void> => {
+    const nowMs = clock();
+    if (Math.abs(nowMs - coverageMs) < limits.coverageCheckMs) return;
+    coverageMs = nowMs;
+    await recordCoverageChanges(services);
+  };
+
   /** A failed document does not stop the others. */
   const runTurn = async (): Promise<void> => {
     for (let isAnyRead = true; isAnyRead; ) {
@@ -121,6 +131,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     });
     await updateDueDates(() => !stopped);
     await recordPassedTimes(services);
+    await checkCoverage();
     await countDay();
   };
 

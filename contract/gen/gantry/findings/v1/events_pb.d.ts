@@ -8,6 +8,7 @@
 import type { GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { FindingSeverityCount, FindingSeverityCountJson } from "./findings_pb.js";
+import type { UnjudgedEcosystem, UnjudgedEcosystemJson } from "../../vulnerabilities/v1/advisory_coverage_pb.js";
 import type { FindingDecisionState, FindingDecisionStateJson } from "../../decisions/v1/decisions_pb.js";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 
@@ -557,6 +558,188 @@ export declare type FindingDecisionsExpiredJson = {
  * Use `create(FindingDecisionsExpiredSchema)` to create a new message.
  */
 export declare const FindingDecisionsExpiredSchema: GenMessage<FindingDecisionsExpired, {jsonType: FindingDecisionsExpiredJson}>;
+
+/**
+ * Packages in a group's images that a source judged, and that no source has judged for an hour: each source is stale, or none covers
+ * them any longer. Each loss is in one event. Findings of these packages may be missing.
+ *
+ * @generated from message gantry.findings.v1.CoverageLost
+ */
+export declare type CoverageLost = Message<"gantry.findings.v1.CoverageLost"> & {
+  /**
+   * Uid of the group of the images, without the groups below.
+   *
+   * @generated from field: string group_uid = 1;
+   */
+  groupUid: string;
+
+  /**
+   * Number of images with packages of these ecosystems.
+   *
+   * @generated from field: int32 image_count = 2;
+   */
+  imageCount: number;
+
+  /**
+   * The ecosystems and releases, with the state of their coverage; 100 at most.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem ecosystems = 3;
+   */
+  ecosystems: UnjudgedEcosystem[];
+
+  /**
+   * How many ecosystems and releases there are in all.
+   *
+   * @generated from field: int32 ecosystem_count = 4;
+   */
+  ecosystemCount: number;
+
+  /**
+   * URL of the list of ecosystems of the group that are not judged.
+   *
+   * @generated from field: string list_url = 5;
+   */
+  listUrl: string;
+};
+
+/**
+ * Packages in a group's images that a source judged, and that no source has judged for an hour: each source is stale, or none covers
+ * them any longer. Each loss is in one event. Findings of these packages may be missing.
+ *
+ * @generated from message gantry.findings.v1.CoverageLost
+ */
+export declare type CoverageLostJson = {
+  /**
+   * Uid of the group of the images, without the groups below.
+   *
+   * @generated from field: string group_uid = 1;
+   */
+  groupUid?: string;
+
+  /**
+   * Number of images with packages of these ecosystems.
+   *
+   * @generated from field: int32 image_count = 2;
+   */
+  imageCount?: number;
+
+  /**
+   * The ecosystems and releases, with the state of their coverage; 100 at most.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem ecosystems = 3;
+   */
+  ecosystems?: UnjudgedEcosystemJson[];
+
+  /**
+   * How many ecosystems and releases there are in all.
+   *
+   * @generated from field: int32 ecosystem_count = 4;
+   */
+  ecosystemCount?: number;
+
+  /**
+   * URL of the list of ecosystems of the group that are not judged.
+   *
+   * @generated from field: string list_url = 5;
+   */
+  listUrl?: string;
+};
+
+/**
+ * Describes the message gantry.findings.v1.CoverageLost.
+ * Use `create(CoverageLostSchema)` to create a new message.
+ */
+export declare const CoverageLostSchema: GenMessage<CoverageLost, {jsonType: CoverageLostJson}>;
+
+/**
+ * Packages in a group's images that a source judges again after an event of their loss.
+ *
+ * @generated from message gantry.findings.v1.CoverageRegained
+ */
+export declare type CoverageRegained = Message<"gantry.findings.v1.CoverageRegained"> & {
+  /**
+   * Uid of the group of the images, without the groups below.
+   *
+   * @generated from field: string group_uid = 1;
+   */
+  groupUid: string;
+
+  /**
+   * Number of images with packages of these ecosystems.
+   *
+   * @generated from field: int32 image_count = 2;
+   */
+  imageCount: number;
+
+  /**
+   * The ecosystems and releases, with the state of their coverage; 100 at most.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem ecosystems = 3;
+   */
+  ecosystems: UnjudgedEcosystem[];
+
+  /**
+   * How many ecosystems and releases there are in all.
+   *
+   * @generated from field: int32 ecosystem_count = 4;
+   */
+  ecosystemCount: number;
+
+  /**
+   * URL of the list of ecosystems of the group that are judged.
+   *
+   * @generated from field: string list_url = 5;
+   */
+  listUrl: string;
+};
+
+/**
+ * Packages in a group's images that a source judges again after an event of their loss.
+ *
+ * @generated from message gantry.findings.v1.CoverageRegained
+ */
+export declare type CoverageRegainedJson = {
+  /**
+   * Uid of the group of the images, without the groups below.
+   *
+   * @generated from field: string group_uid = 1;
+   */
+  groupUid?: string;
+
+  /**
+   * Number of images with packages of these ecosystems.
+   *
+   * @generated from field: int32 image_count = 2;
+   */
+  imageCount?: number;
+
+  /**
+   * The ecosystems and releases, with the state of their coverage; 100 at most.
+   *
+   * @generated from field: repeated gantry.vulnerabilities.v1.UnjudgedEcosystem ecosystems = 3;
+   */
+  ecosystems?: UnjudgedEcosystemJson[];
+
+  /**
+   * How many ecosystems and releases there are in all.
+   *
+   * @generated from field: int32 ecosystem_count = 4;
+   */
+  ecosystemCount?: number;
+
+  /**
+   * URL of the list of ecosystems of the group that are judged.
+   *
+   * @generated from field: string list_url = 5;
+   */
+  listUrl?: string;
+};
+
+/**
+ * Describes the message gantry.findings.v1.CoverageRegained.
+ * Use `create(CoverageRegainedSchema)` to create a new message.
+ */
+export declare const CoverageRegainedSchema: GenMessage<CoverageRegained, {jsonType: CoverageRegainedJson}>;
 
 /**
  * A decision as an event names it.

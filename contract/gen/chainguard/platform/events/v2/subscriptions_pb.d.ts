@@ -5,6 +5,7 @@
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { EmptySchema, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import type { FindingSeverity, FindingSeverityJson } from "../../../../gantry/findings/v1/findings_pb.js";
 import type { UIDPFilter, UIDPFilterJson } from "../../common/uidp_pb.js";
 
 /**
@@ -77,6 +78,23 @@ export declare type Subscription = Message<"chainguard.platform.events.v2.Subscr
    * @generated from field: string secret = 1005;
    */
   secret: string;
+
+  /**
+   * Sends an event about findings only if it counts one of this severity or a higher one. With `exploited_findings`, one of
+   * either is enough. Not given: any severity. Events that count no findings are sent anyway. Additive: not part of the public
+   * message.
+   *
+   * @generated from field: gantry.findings.v1.FindingSeverity min_finding_severity = 1006;
+   */
+  minFindingSeverity: FindingSeverity;
+
+  /**
+   * True: sends an event about findings only if it counts one of a known exploited vulnerability (KEV), or one of
+   * `min_finding_severity`. Additive: not part of the public message.
+   *
+   * @generated from field: bool exploited_findings = 1007;
+   */
+  exploitedFindings: boolean;
 };
 
 /**
@@ -144,6 +162,23 @@ export declare type SubscriptionJson = {
    * @generated from field: string secret = 1005;
    */
   secret?: string;
+
+  /**
+   * Sends an event about findings only if it counts one of this severity or a higher one. With `exploited_findings`, one of
+   * either is enough. Not given: any severity. Events that count no findings are sent anyway. Additive: not part of the public
+   * message.
+   *
+   * @generated from field: gantry.findings.v1.FindingSeverity min_finding_severity = 1006;
+   */
+  minFindingSeverity?: FindingSeverityJson;
+
+  /**
+   * True: sends an event about findings only if it counts one of a known exploited vulnerability (KEV), or one of
+   * `min_finding_severity`. Additive: not part of the public message.
+   *
+   * @generated from field: bool exploited_findings = 1007;
+   */
+  exploitedFindings?: boolean;
 };
 
 /**
