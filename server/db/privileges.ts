@@ -53,6 +53,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   scim_members: rowsComeAndGo,
   sessions: rowsComeAndGo,
   terms_acceptances: rowsComeAndGo,
+  vex_statements: rowsComeAndGo,
   vulnerability_cves: rowsComeAndGo,
 };
 
