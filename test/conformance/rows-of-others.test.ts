@@ -181,10 +181,8 @@ const fill = async (organization: string): Promise<void> => {
   await sealAudit(world);
   const report = "insert into pushed_reports (repo_uid, manifest_digest, digest, document_digest, create_time, try_time)";
   await query(`${report} values ($1, $2, $2, $2, now(), now() + interval '10 years')`, [repo, pushed]);
-  await query(
-    "insert into vex_documents (repo_uid, manifest_digest, digest, document_digest, state, create_time, try_time) values ($1, $2, $2, $2, 'READ', now(), now())",
-    [repo, pushed],
-  );
+  const vex = "insert into vex_documents (repo_uid, manifest_digest, digest, document_digest, state, create_time, try_time)";
+  await query(`${vex} values ($1, $2, $2, $2, 'READ', now(), now())`, [repo, pushed]);
   const stated = "insert into vex_statements (repo_uid, digest, vulnerability, manifest_digest, document_digest, number, product, status, justification, note";
   await query(`${stated}, statement_time, product_digest, packages) values ($1, $2, 'CVE-2026-1', $2, $2, 0, 0, 'affected', '', '', now(), '', '[]')`, [
     repo,
