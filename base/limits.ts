@@ -555,6 +555,12 @@ export const limits = {
   reportBytesMax: 32 * 1024 * 1024,
   /** Reports kept per image: two a day over the retention period. The oldest are deleted first. */
   reportsOfImageMax: 800,
+  /** Statements of a pushed OpenVEX document, by product and ID; packages that they name, and characters of their notes. */
+  vexStatementsMax: 10_000,
+  vexPackagesMax: 20_000,
+  vexNoteLengthMax: 2_000,
+  /** Statements of others that are shown next to a finding, the latest. */
+  findingVexMax: 20,
   /** Repositories whose images get Gantry's own reports together. */
   ownReportRepos: 100,
   /**

@@ -110,6 +110,8 @@ export const logEvents = {
   "maintenance.failed": { level: "warn" },
   "tls.certificate.read": { level: "info" },
   "tls.certificate.failed": { level: "error" },
+  "vex.failed": { level: "warn", like: ["cause"] },
+  "vex.unreadable": { level: "info" },
   "worker.ended": { level: "error" },
   "worker.started": { level: "info" },
   "service.notice.failed": { level: "warn" },

@@ -59,7 +59,7 @@ test("each listed event is logged somewhere", () => {
     .map(([, content]) => content)
     .join("\n");
   // Two kinds of documents have composed event names.
-  const forms = (event: string): string[] => [`log("${event}"`, `log(\`\${name}.${event.replace(/^(?:sbom|report)\./, "")}\``];
+  const forms = (event: string): string[] => [`log("${event}"`, `log(\`\${name}.${event.replace(/^(?:sbom|report|vex)\./, "")}\``];
   for (const event of Object.keys(logEvents))
     assert.ok(
       forms(event).some((form) => source.includes(form)),

@@ -34,16 +34,19 @@ const severities = ["negligible", "low", "medium", "high", "critical"];
 
 type Condition = (finding: JsonObject) => boolean;
 
-const conditionOf = (word: string): Condition | undefined => {
+const conditionOf = (word: string, overdue: ReadonlySet<string>): Condition | undefined => {
   const rank = severities.indexOf(word);
   if (rank >= 0) return (finding) => severities.indexOf(severityOf(finding)) >= rank;
   if (word === "exploited") return (finding) => finding.exploited === true;
   if (word === "fixable") return (finding) => text(finding, "fixState") === "FINDING_FIX_STATE_FIXABLE";
+  if (word === "overdue") return (finding) => overdue.has(text(finding, "uid"));
   return undefined;
 };
 
 interface Policy {
   fails(finding: JsonObject): boolean;
+  /** Conditions need the uids of overdue findings. */
+  readonly asksOverdue: boolean;
   readonly failsOnUnknown: boolean;
   readonly failsOnEndOfLife: boolean;
 }
@@ -51,18 +54,21 @@ interface Policy {
 /** Conditions on the image, not on a finding. */
 const imageConditions = new Set(["unknown", "eol"]);
 
-/** Parses "high+fixable,exploited,eol,unknown": one of the conditions suffices; those joined by "+" apply together. */
-const readPolicy = (given: string): Policy => {
+/**
+ * Parses "high+fixable,exploited,eol,unknown": one of the conditions suffices; those joined by "+" apply together.
+ * @param overdue uids of overdue findings, filled before the policy is applied
+ */
+const readPolicy = (given: string, overdue: ReadonlySet<string>): Policy => {
   const conditions: Condition[][] = [];
   const entries = given.split(",").map((each) => each.trim().toLowerCase());
   for (const entry of entries) {
     if (imageConditions.has(entry)) continue;
     conditions.push(
       entry.split("+").map((word) => {
-        const condition = conditionOf(word);
+        const condition = conditionOf(word, overdue);
         if (condition === undefined)
           throw wrongUsage(
-            `--fail-on must be a list of ${[...severities].reverse().join(", ")}, exploited, fixable, eol and unknown, not ${JSON.stringify(word)}`,
+            `--fail-on must be a list of ${[...severities].reverse().join(", ")}, exploited, fixable, overdue, eol and unknown, not ${JSON.stringify(word)}`,
           );
         return condition;
       }),
@@ -70,6 +76,7 @@ const readPolicy = (given: string): Policy => {
   }
   return {
     fails: (finding) => conditions.some((all) => all.every((condition) => condition(finding))),
+    asksOverdue: entries.some((entry) => entry.split("+").includes("overdue")),
     failsOnUnknown: entries.includes("unknown"),
     failsOnEndOfLife: entries.includes("eol"),
   };
@@ -77,9 +84,9 @@ const readPolicy = (given: string): Policy => {
 
 const list = methodByName("gantry.findings.v1.FindingsService/ListFindings");
 
-const findPage = (client: Client, image: string, pageToken: string): Promise<JsonObject> => {
+const findPage = (client: Client, image: string, pageToken: string, filter: JsonObject = {}): Promise<JsonObject> => {
   if (list === undefined) throw new Error("the contract has no ListFindings");
-  return client.call(list, { images: [image], orderBy: "severity desc", pageSize: 200, ...(pageToken === "" ? {} : { pageToken }) });
+  return client.call(list, { images: [image], orderBy: "severity desc", pageSize: 200, ...filter, ...(pageToken === "" ? {} : { pageToken }) });
 };
 
 const isPending = (reply: JsonObject): boolean => objectList(part(reply, "summary"), "images").some(({ pending }) => pending === true);
@@ -102,10 +109,10 @@ const waitForImage = async (terminal: Terminal, client: Client, image: string, t
   }
 };
 
-const findAll = async (client: Client, image: string, first: JsonObject): Promise<JsonObject[]> => {
+const findAll = async (client: Client, image: string, first: JsonObject, filter: JsonObject = {}): Promise<JsonObject[]> => {
   const all = objectList(first, "findings");
   for (let token = text(first, "nextPageToken"); token !== ""; ) {
-    const reply = await findPage(client, image, token);
+    const reply = await findPage(client, image, token, filter);
     all.push(...objectList(reply, "findings"));
     token = text(reply, "nextPageToken");
   }
@@ -209,8 +216,8 @@ Examples:
     .option(
       "--fail-on <LIST>",
       `Conditions of exit status 11, separated by commas: a severity (critical, high, medium, low,
-negligible), which includes higher ones; exploited; fixable; eol: the operating system has reached
-its end of life; unknown: something is not judged, or a severity is unknown. With +, conditions
+negligible), which includes higher ones; exploited; fixable; overdue: its due date has passed; eol:
+the operating system has reached its end of life; unknown: something is not judged, or a severity is unknown. With +, conditions
 apply together: high+fixable`,
     )
     .option("-o, --output <FORMAT>", "table, json or sarif (default: table)")
@@ -220,7 +227,8 @@ apply together: high+fixable`,
       if (repo === "" || reference === "") throw wrongUsage(`IMAGE must be REPO:TAG or REPO@DIGEST, not ${JSON.stringify(given)}`);
       const output = options.output ?? "table";
       if (!outputs.includes(output)) throw wrongUsage(`--output must be table, json or sarif, not ${JSON.stringify(output)}`);
-      const policy = options.failOn === undefined ? undefined : readPolicy(options.failOn);
+      const overdue = new Set<string>();
+      const policy = options.failOn === undefined ? undefined : readPolicy(options.failOn, overdue);
       const timeoutMs = readDuration("--timeout", options.timeout, limits.findingsWaitMaxMs);
       const { server, organization, credential } = findContext(terminal, options);
       const { createClient } = await import("#contract-client");
@@ -229,6 +237,10 @@ apply together: high+fixable`,
       const image = `${path}${reference.includes(":") ? "@" : ":"}${reference}`;
       const reply = await waitForImage(terminal, client, image, timeoutMs);
       const findings = await findAll(client, image, reply);
+      if (policy?.asksOverdue === true) {
+        const filter = { overdue: true };
+        for (const each of await findAll(client, image, await findPage(client, image, "", filter), filter)) overdue.add(text(each, "uid"));
+      }
       const unknown = unknownOf(reply);
       const unrated = findings.filter((finding) => severityOf(finding) === "unknown").length;
       const failing = findings.filter((finding) => policy?.fails(finding) ?? false);

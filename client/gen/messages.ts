@@ -3208,6 +3208,11 @@ export interface Finding {
    * date. In this order, findings without a due date come last.
    */
   dueTime?: string;
+  /**
+   * What pushed OpenVEX documents say about this vulnerability in the package, the latest first, at most 20. They
+   * never change the state of the finding. Empty for a resolved finding.
+   */
+  vexStatements: VexStatement[];
 }
 
 /** Findings of one day, as last counted on it. Resolved and suppressed findings do not count. */
@@ -9216,6 +9221,44 @@ export interface Upgrade {
   /** The newest version of the library. */
   latestVersion: string;
 }
+
+/** A statement of an OpenVEX document that was pushed for the image. Gantry verifies no signature of it. */
+export interface VexStatement {
+  /** Digest of the document, a blob of the image's repo. */
+  documentDigest: string;
+  /** Digest of the manifest that attaches the document to the image. */
+  manifestDigest: string;
+  /** Author, as the document claims; not verified. */
+  claimedAuthor: string;
+  /** ID of the vulnerability in the statement. */
+  vulnerability: string;
+  /** What it states. */
+  status: VexStatus;
+  /** Why the vulnerability does not affect the product; absent if the statement gives none. */
+  justification: FindingDecisionJustification;
+  /** Its impact statement, action statement or note; cut to 2,000 characters. */
+  note: string;
+  /** When it was made, as the document claims, but no later than the push. */
+  statementTime?: string;
+  /** When the document was pushed. */
+  pushTime?: string;
+}
+
+/**
+ * What an OpenVEX document states.
+ *
+ * - `VEX_STATUS_UNSPECIFIED`: Not given.
+ * - `VEX_STATUS_NOT_AFFECTED`: The vulnerability does not affect the product.
+ * - `VEX_STATUS_AFFECTED`: The vulnerability affects the product.
+ * - `VEX_STATUS_FIXED`: The product has a fix.
+ * - `VEX_STATUS_UNDER_INVESTIGATION`: The author investigates.
+ */
+export type VexStatus =
+  | "VEX_STATUS_UNSPECIFIED"
+  | "VEX_STATUS_NOT_AFFECTED"
+  | "VEX_STATUS_AFFECTED"
+  | "VEX_STATUS_FIXED"
+  | "VEX_STATUS_UNDER_INVESTIGATION";
 
 /** Vulnerabilities of one severity. */
 export interface VulnCount {

@@ -60,10 +60,11 @@ export const watchRows = (metrics: Metrics, { store: { read }, clock, feeds, fee
   metrics.watch("gantry_registry_upload_bytes", async () => one((await registry())?.uploadBytes ?? 0));
   metrics.watch("gantry_registry_removals", async () => one((await registry())?.removals ?? 0));
   metrics.watch("gantry_documents_waiting", async () => {
-    const { sboms = 0, reports = 0, images = 0 } = (await registry()) ?? {};
+    const { sboms = 0, reports = 0, vex = 0, images = 0 } = (await registry()) ?? {};
     return [
       { labels: { kind: "sbom" }, value: sboms },
       { labels: { kind: "report" }, value: reports },
+      { labels: { kind: "vex" }, value: vex },
       { labels: { kind: "image" }, value: images },
     ];
   });

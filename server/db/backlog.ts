@@ -57,6 +57,7 @@ export interface RegistryBacklog {
   /** Pushed documents to process. */
   readonly sboms: number;
   readonly reports: number;
+  readonly vex: number;
   /** Images whose layers are to be read. */
   readonly images: number;
   /** The time at which the first of them became due. */
@@ -69,6 +70,7 @@ const registryBacklog = columns<RegistryBacklog>({
   removals: expression("(select count(*) from (select from blob_removals limit $1) as found)", number),
   sboms: expression("(select count(*) from (select from image_sboms where state = 'IMAGE_SBOM_STATE_WAITING' limit $1) as found)", number),
   reports: expression("(select count(*) from (select from pushed_reports limit $1) as found)", number),
+  vex: expression("(select count(*) from (select from vex_documents where state = 'WAITING' limit $1) as found)", number),
   images: expression("(select count(*) from (select from image_contents where due_time is not null limit $1) as found)", number),
   // From one organization to the next, so that the images in the queue cost nothing.
   firstImageDueMs: nullableTimeMs(

@@ -30,7 +30,7 @@ const whereOf = ({ column, isExact }: DeletedRange): string => (isExact ? `${col
 
 const keepStatement = (range: DeletedRange, from: string): string => `
   with gone as (delete from ${range.table} where ${whereOf(range)} returning *), kept as (
-    insert into deleted_rows (deletion_uid, table_name, content) select $3, $4, to_jsonb(gone) - $5::text[] from gone returning 1
+    insert into deleted_rows (deletion_uid, table_name, content) select $3, $4, to_jsonb(gone.*) - $5::text[] from gone returning 1
   ) ${from}`;
 
 const keepValues = ({ table, uid }: DeletedRange, { deletion, without }: Keeping) => [uid, `${uid}0`, deletion, table, without];

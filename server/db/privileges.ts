@@ -55,6 +55,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   terms_acceptances: rowsComeAndGo,
   unread_images: rowsComeAndGo,
   unread_images_changes: rowsComeAndGo,
+  vex_statements: rowsComeAndGo,
   vulnerability_cves: rowsComeAndGo,
 };
 

@@ -370,8 +370,8 @@ export const declared = {
   },
   gantry_documents_waiting: {
     kind: "gauge",
-    help: "Pushed SBOMs, reports and images in the indexing queue. 10,000 means 10,000 or more.",
-    labels: { kind: ["sbom", "report", "image"] },
+    help: "Pushed SBOMs, reports, VEX documents and images in the indexing queue. 10,000 means 10,000 or more.",
+    labels: { kind: ["sbom", "report", "vex", "image"] },
     of: "database",
   },
   gantry_images_oldest_due_seconds: {

@@ -181,6 +181,13 @@ const fill = async (organization: string): Promise<void> => {
   await sealAudit(world);
   const report = "insert into pushed_reports (repo_uid, manifest_digest, digest, document_digest, create_time, try_time)";
   await query(`${report} values ($1, $2, $2, $2, now(), now() + interval '10 years')`, [repo, pushed]);
+  const vex = "insert into vex_documents (repo_uid, manifest_digest, digest, document_digest, state, create_time, try_time)";
+  await query(`${vex} values ($1, $2, $2, $2, 'READ', now(), now())`, [repo, pushed]);
+  const stated = "insert into vex_statements (repo_uid, digest, vulnerability, manifest_digest, document_digest, number, product, status, justification, note";
+  await query(`${stated}, statement_time, product_digest, packages) values ($1, $2, 'CVE-2026-1', $2, $2, 0, 0, 'affected', '', '', now(), '', '[]')`, [
+    repo,
+    pushed,
+  ]);
   const found = "insert into vuln_reports (repo_uid, digest, scanner, tool, version, create_time, seen_time, document_digest, finding_count, severities";
   await query(
     `${found}, findings, raw, raw_bytes, manifest_digest) values ($1, $2, 'GRYPE', 'grype', '1', now(), now(), $2, 0, '{}', '\\x0300', '\\x0300', 0, '')`,

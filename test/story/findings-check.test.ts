@@ -116,6 +116,20 @@ test("a check waits until the image is read and matched, and its exit status fol
   assert.equal((await run("findings", "check", "acme/app:1.0")).status, 0);
 });
 
+test("a check with overdue fails from the due date of a finding on, also joined with a severity", async () => {
+  await push("acme/overdue", "1.0", ["alpha", "beta"]);
+  await turn();
+  const statusOf = async (failOn: string): Promise<number> => (await run("findings", "check", "acme/overdue:1.0", "--fail-on", failOn)).status;
+  assert.equal(await statusOf("overdue"), 0);
+  // The catalog's due date of the finding in beta is past.
+  const policy = { parent: group, dueDatePolicy: { useExploitDueDate: true } };
+  const made = await world.ok("gantry.findings.v1.DueDatePoliciesService/CreateDueDatePolicy", policy, { token });
+  await turn();
+  assert.deepEqual([await statusOf("overdue"), await statusOf("low+overdue"), await statusOf("high+overdue")], [11, 11, 0]);
+  await world.ok("gantry.findings.v1.DueDatePoliciesService/DeleteDueDatePolicy", { uid: text(made, "uid") }, { token });
+  await turn();
+});
+
 test("while an image is read and matched, a response says that it is pending or has all its findings", async () => {
   for (let round = 1; round <= 8; round++) {
     const image = `acme/racing:${round}`;
@@ -238,7 +252,7 @@ test("wrong arguments and unknown images fail with their own statuses", async ()
     [
       ["acme/app:1.0", "--fail-on", "severe"],
       64,
-      /--fail-on must be a list of critical, high, medium, low, negligible, exploited, fixable, eol and unknown, not "severe"/,
+      /--fail-on must be a list of critical, high, medium, low, negligible, exploited, fixable, overdue, eol and unknown, not "severe"/,
     ],
     [["acme/app:1.0", "--output", "xml"], 64, /--output must be table, json or sarif/],
     [["acme/app:typo"], 6, /not found/],

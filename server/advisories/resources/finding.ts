@@ -16,12 +16,15 @@ import {
   type FindingGroup,
   type FindingGroupBy,
   findPendingImages,
+  findReposWithVex,
   findSystemsBehind,
+  findVexStatements,
   hasExpiredFindings,
   type ImageInRepo,
   isFindingGroupBy,
   noDueDate,
   readExploitFacts,
+  type VexStatement,
   withoutDueTime,
 } from "#advisories/store";
 import { answerPage, boundOf, findListed, list, type Outcome, type ReadContext, resource } from "#kernel";
@@ -206,6 +209,37 @@ const findPercentiles = async ({ rows }: ReadContext, records: readonly JsonObje
   return found;
 };
 
+const shownStatement = ({ status, justification, author, key: _key, number: _number, note, ...stated }: VexStatement): JsonObject => ({
+  ...stated,
+  ...(author === "" ? {} : { claimedAuthor: author }),
+  status: `VEX_STATUS_${status.toUpperCase()}`,
+  ...(justification === "" ? {} : { justification: `FINDING_DECISION_JUSTIFICATION_${justification.toUpperCase()}` }),
+  ...(note === "" ? {} : { note }),
+});
+
+/** Returns what pushed VEX states about findings, by uid. */
+const findStatements = async ({ rows }: ReadContext, records: readonly JsonObject[]): Promise<ReadonlyMap<string, JsonObject[]>> => {
+  const repos = [...new Set(records.map((record) => text(record, "repoUid")))].filter((uid) => uid !== "");
+  const withVex = repos.length === 0 ? new Set<string>() : await findReposWithVex(rows, repos);
+  const packages = records
+    .filter((record) => withVex.has(text(record, "repoUid")))
+    .flatMap((record) => {
+      const [packageName = ""] = text(record, "packageName").split("?", 1);
+      const shared = { key: text(record, "uid"), repoUid: text(record, "repoUid"), digest: text(record, "digest") };
+      const ids = [...new Set([text(record, "advisoryId"), ...texts(record, "aliases")])];
+      return ids.map((vulnerability) => ({ ...shared, vulnerability, packageName, version: text(record, "installedVersion") }));
+    });
+  const found = packages.length === 0 ? [] : await findVexStatements(rows, packages, limits.findingVexMax);
+  const byFinding = new Map<string, JsonObject[]>();
+  for (const [uid, stated] of Map.groupBy(found, ({ key }) => key)) {
+    // A statement with several IDs is found by each.
+    const each = new Map(stated.map((one) => [`${one.manifestDigest} ${one.documentDigest} ${one.number}`, one]));
+    const latest = [...each.values()].sort((one, other) => (one.statementTime < other.statementTime ? 1 : one.statementTime > other.statementTime ? -1 : 0));
+    byFinding.set(uid, latest.slice(0, limits.findingVexMax).map(shownStatement));
+  }
+  return byFinding;
+};
+
 const severityCountsOf = (countOf: (rank: number) => string | undefined): JsonObject[] =>
   [...severities.entries()].reverse().flatMap(([rank, severity]) => {
     const count = countOf(rank) ?? "0";
@@ -252,14 +286,16 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
     repo: text(record, "repo"),
     tags: isOpen(record) ? texts(record, "tags") : [],
   }));
-  const [unjudged, inUse, percentiles] = [
+  const [unjudged, inUse, percentiles, statements] = [
     await unjudgedOfTags(context, images),
     await findInUse(context, records),
     await findPercentiles(context, records.filter(isOpen)),
+    await findStatements(context, records.filter(isOpen)),
   ];
   const shown = records.map(({ exploitDueDate, dueTime, ...record }, index): JsonObject => {
     const own = unjudged[index] ?? [];
     const percentile = percentiles.get(records[index] ?? {});
+    const stated = statements.get(text(record, "uid")) ?? [];
     return {
       ...record,
       ...(exploitDueDate === undefined || exploitDueDate === noDueDate ? {} : { exploitDueDate }),
@@ -267,6 +303,7 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
       ...(percentile === undefined ? {} : { epssPercentile: percentile }),
       inUse: inUse.has(imageKey(text(record, "repoUid"), text(record, "digest"))),
       ...(own.length === 0 ? {} : { unjudged: own }),
+      ...(stated.length === 0 ? {} : { vexStatements: stated }),
     };
   });
   const severityCounts = severityCountsOf((rank) => counts?.get(String(rank))?.toString());
@@ -355,7 +392,7 @@ export const finding = resource({
   service: "gantry.findings.v1.FindingsService",
   message: "gantry.findings.v1.Finding",
   table: "affected_images",
-  methodFields: ["epss_percentile", "in_use", "unjudged"],
+  methodFields: ["epss_percentile", "in_use", "unjudged", "vex_statements"],
   conditions,
   methods: { ListFindings: { reads: listFindings }, GroupFindings: { reads: groupFindings }, GetFindingHistory: { reads: getFindingHistory } },
 });

@@ -126,6 +126,8 @@ export const repo = resource({
     { table: "image_sboms", column: "repo_uid" },
     { table: "manifests", column: "repo_uid" },
     { table: "pushed_reports", column: "repo_uid" },
+    { table: "vex_statements", column: "repo_uid" },
+    { table: "vex_documents", column: "repo_uid" },
     { table: "manifest_blobs", column: "repo_uid" },
     { table: "manifest_children", column: "repo_uid" },
     // Restoring them requires the permission to push.

@@ -7,9 +7,24 @@ const zip = "server/advisories/feeds/parse/zip.ts";
 const lifecycle = "server/advisories/feeds/formats/lifecycle.ts";
 const statement = "server/advisories/feeds/sbom/statement.ts";
 const report = "server/advisories/feeds/reports/read-report.ts";
+const vex = "server/advisories/feeds/vex/read-vex.ts";
 const coverage = "server/advisories/feeds/coverage.ts";
 
 export const feeds: readonly Mutant[] = [
+  {
+    attack: 348,
+    file: "server/advisories/resources/finding.ts",
+    find: "...(stated.length === 0 ? {} : { vexStatements: stated }),",
+    replace: '...(stated.length === 0 ? {} : { vexStatements: stated, state: "AFFECTED_IMAGE_STATE_SUPPRESSED" }),',
+  },
+  {
+    attack: 377,
+    file: "server/advisories/store/vex-statements.ts",
+    find: "join vex_statements as statement on statement.repo_uid = given.repo_uid and statement.digest = image.digest",
+    replace: "join vex_statements as statement on statement.digest = image.digest",
+  },
+  { attack: 380, file: vex, find: "if (drafts.length > limits.vexStatementsMax) throw", replace: "if (false) throw" },
+  { attack: 380, file: vex, find: "if (packageCount > limits.vexPackagesMax) throw", replace: "if (false) throw" },
   { attack: 61, file: zip, find: "if (archive.entryCount > limits.feedArchiveEntriesMax) throw", replace: "if (false) throw" },
   {
     attack: 84,

@@ -19,7 +19,7 @@ interface WaitingDocument {
 
 interface DocumentKind<Waiting extends WaitingDocument, Reading> {
   /** In log event names. */
-  readonly name: "sbom" | "report";
+  readonly name: "sbom" | "report" | "vex";
   readonly isDue: (rows: Read, nowMs: number) => Promise<boolean>;
   readonly claim: (rows: Write, served: readonly string[], nowMs: number, untilMs: number) => Promise<Waiting | undefined>;
   readonly postpone: (rows: Write, waiting: Waiting, untilMs: number) => Promise<void>;

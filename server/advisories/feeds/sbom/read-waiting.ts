@@ -1,4 +1,5 @@
-// Reads pushed SBOMs and scanner reports in the background (store/image-sboms.ts, pushed-reports.ts), then matches their images.
+// Reads pushed SBOMs, scanner reports and VEX in the background (store/image-sboms.ts, pushed-reports.ts, vex-statements.ts), then
+// matches their images.
 // Each row is leased to one server. After a crash any server continues, because queue and results are in the database.
 
 import { randomBytes } from "node:crypto";
@@ -25,6 +26,7 @@ import { recordPassedTimes } from "../finding-events.ts";
 import { updateFindings } from "../finding-facts.ts";
 import { matchImages, matchImagesOf } from "../match-images.ts";
 import { openReportQueue } from "../reports/pushed-reports.ts";
+import { openVexQueue } from "../vex/pushed-vex.ts";
 import { type OpenDocument, openDocumentQueue } from "./document-queue.ts";
 import { openSbomReader, type ReadSbomStream } from "./open-reader.ts";
 import type { SbomReading } from "./read-sbom.ts";
@@ -63,6 +65,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
       read,
     }),
     openReportQueue(services, openDocument),
+    openVexQueue(services, openDocument),
   ];
 
   /** Matches images of changed tags and of newly read SBOMs, and findings with new, deleted or expired decisions. */

@@ -1,4 +1,4 @@
-// Finds documents in a pushed manifest that may be SBOMs or scanner reports, and their image; server/advisories/feeds reads them later. The image
+// Finds documents in a pushed manifest that may be SBOMs, scanner reports or VEX, and their image; server/advisories/feeds reads them later. The image
 // is the manifest's subject, in cosign's older tags (sha256-….sbom, .att) their name, and for BuildKit's attestations an entry of the
 // index.
 
@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject, objectList, part, text } from "#b
 import { limits } from "#base/limits.ts";
 import { attachedSbomAnnotation } from "#registry/contents";
 import { findManifestByDigest } from "#registry/store";
-import { insertPushedReports, insertSboms, type PushedSbom } from "#advisories/store";
+import { insertPushedReports, insertSboms, insertVexDocuments, type PushedSbom } from "#advisories/store";
 import type { Write } from "#db";
 import type { ReadManifest } from "./manifest.ts";
 
@@ -52,6 +52,16 @@ const mayBeReport: IsWanted = (layer, manifest) => {
   return (
     namesReport(mediaType) || (mediaType === "application/json" && namesReport(`${text(manifest, "artifactType")} ${mediaTypeOf(part(manifest, "config"))}`))
   );
+};
+
+const vexTypes = new Set(["application/openvex+json", "application/vnd.openvex+json", "text/openvex+json"]);
+
+const namesOpenVex = (word: string): boolean => /openvex/i.test(word);
+
+const mayBeVex: IsWanted = (layer, manifest) => {
+  const [mediaType, predicate] = [mediaTypeOf(layer), predicateOf(layer, manifest)];
+  if (isWrapper(mediaType)) return predicate === "" || namesOpenVex(predicate);
+  return vexTypes.has(mediaType) || (mediaType === "application/json" && namesOpenVex(`${text(manifest, "artifactType")} ${predicate}`));
 };
 
 const parse = (content: string): JsonObject => {
@@ -100,7 +110,8 @@ export const noteDocuments = async (rows: Write, repo: string, { manifest }: Rea
     ...(mayAttest ? await attestationsOf(rows, repo, content) : []),
   ];
   const carried = (isWanted: IsWanted): PushedSbom[] => carriers.flatMap((each) => documentsOf(each.content, each.manifestDigest, each.digest, isWanted));
-  const [sboms, reports] = [carried(mayBeSbom), carried(mayBeReport)];
+  const [sboms, reports, vex] = [carried(mayBeSbom), carried(mayBeReport), carried(mayBeVex)];
   if (sboms.length > 0) await insertSboms(rows, repo, sboms, nowMs);
   if (reports.length > 0) await insertPushedReports(rows, repo, reports, nowMs);
+  if (vex.length > 0) await insertVexDocuments(rows, repo, vex, nowMs);
 };

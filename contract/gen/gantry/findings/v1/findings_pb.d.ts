@@ -10,7 +10,7 @@ import type { Message } from "@bufbuild/protobuf";
 import type { AffectedImageState, AffectedImageStateJson, Suppression, SuppressionJson } from "../../images/v1/affected_images_pb.js";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import type { CoverageStatement, CoverageStatementJson, UnjudgedEcosystem, UnjudgedEcosystemJson } from "../../vulnerabilities/v1/advisory_coverage_pb.js";
-import type { CountingDecision, CountingDecisionJson, FindingDecisionState, FindingDecisionStateJson } from "../../decisions/v1/decisions_pb.js";
+import type { CountingDecision, CountingDecisionJson, FindingDecisionJustification, FindingDecisionJustificationJson, FindingDecisionState, FindingDecisionStateJson } from "../../decisions/v1/decisions_pb.js";
 import type { OperatingSystem, OperatingSystemJson } from "../../images/v1/image_contents_pb.js";
 import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/common/uidp_pb.js";
 
@@ -264,6 +264,14 @@ export declare type Finding = Message<"gantry.findings.v1.Finding"> & {
    * @generated from field: google.protobuf.Timestamp due_time = 34;
    */
   dueTime?: Timestamp | undefined;
+
+  /**
+   * What pushed OpenVEX documents say about this vulnerability in the package, the latest first, at most 20. They never change the
+   * state of the finding. Empty for a resolved finding.
+   *
+   * @generated from field: repeated gantry.findings.v1.VexStatement vex_statements = 35;
+   */
+  vexStatements: VexStatement[];
 };
 
 /**
@@ -511,6 +519,14 @@ export declare type FindingJson = {
    * @generated from field: google.protobuf.Timestamp due_time = 34;
    */
   dueTime?: TimestampJson;
+
+  /**
+   * What pushed OpenVEX documents say about this vulnerability in the package, the latest first, at most 20. They never change the
+   * state of the finding. Empty for a resolved finding.
+   *
+   * @generated from field: repeated gantry.findings.v1.VexStatement vex_statements = 35;
+   */
+  vexStatements?: VexStatementJson[];
 };
 
 /**
@@ -518,6 +534,152 @@ export declare type FindingJson = {
  * Use `create(FindingSchema)` to create a new message.
  */
 export declare const FindingSchema: GenMessage<Finding, {jsonType: FindingJson}>;
+
+/**
+ * A statement of an OpenVEX document that was pushed for the image. Gantry verifies no signature of it.
+ *
+ * @generated from message gantry.findings.v1.VexStatement
+ */
+export declare type VexStatement = Message<"gantry.findings.v1.VexStatement"> & {
+  /**
+   * Digest of the document, a blob of the image's repo.
+   *
+   * @generated from field: string document_digest = 1;
+   */
+  documentDigest: string;
+
+  /**
+   * Digest of the manifest that attaches the document to the image.
+   *
+   * @generated from field: string manifest_digest = 2;
+   */
+  manifestDigest: string;
+
+  /**
+   * Author, as the document claims; not verified.
+   *
+   * @generated from field: string claimed_author = 3;
+   */
+  claimedAuthor: string;
+
+  /**
+   * ID of the vulnerability in the statement.
+   *
+   * @generated from field: string vulnerability = 4;
+   */
+  vulnerability: string;
+
+  /**
+   * What it states.
+   *
+   * @generated from field: gantry.findings.v1.VexStatus status = 5;
+   */
+  status: VexStatus;
+
+  /**
+   * Why the vulnerability does not affect the product; absent if the statement gives none.
+   *
+   * @generated from field: gantry.decisions.v1.FindingDecisionJustification justification = 6;
+   */
+  justification: FindingDecisionJustification;
+
+  /**
+   * Its impact statement, action statement or note; cut to 2,000 characters.
+   *
+   * @generated from field: string note = 7;
+   */
+  note: string;
+
+  /**
+   * When it was made, as the document claims, but no later than the push.
+   *
+   * @generated from field: google.protobuf.Timestamp statement_time = 8;
+   */
+  statementTime?: Timestamp | undefined;
+
+  /**
+   * When the document was pushed.
+   *
+   * @generated from field: google.protobuf.Timestamp push_time = 9;
+   */
+  pushTime?: Timestamp | undefined;
+};
+
+/**
+ * A statement of an OpenVEX document that was pushed for the image. Gantry verifies no signature of it.
+ *
+ * @generated from message gantry.findings.v1.VexStatement
+ */
+export declare type VexStatementJson = {
+  /**
+   * Digest of the document, a blob of the image's repo.
+   *
+   * @generated from field: string document_digest = 1;
+   */
+  documentDigest?: string;
+
+  /**
+   * Digest of the manifest that attaches the document to the image.
+   *
+   * @generated from field: string manifest_digest = 2;
+   */
+  manifestDigest?: string;
+
+  /**
+   * Author, as the document claims; not verified.
+   *
+   * @generated from field: string claimed_author = 3;
+   */
+  claimedAuthor?: string;
+
+  /**
+   * ID of the vulnerability in the statement.
+   *
+   * @generated from field: string vulnerability = 4;
+   */
+  vulnerability?: string;
+
+  /**
+   * What it states.
+   *
+   * @generated from field: gantry.findings.v1.VexStatus status = 5;
+   */
+  status?: VexStatusJson;
+
+  /**
+   * Why the vulnerability does not affect the product; absent if the statement gives none.
+   *
+   * @generated from field: gantry.decisions.v1.FindingDecisionJustification justification = 6;
+   */
+  justification?: FindingDecisionJustificationJson;
+
+  /**
+   * Its impact statement, action statement or note; cut to 2,000 characters.
+   *
+   * @generated from field: string note = 7;
+   */
+  note?: string;
+
+  /**
+   * When it was made, as the document claims, but no later than the push.
+   *
+   * @generated from field: google.protobuf.Timestamp statement_time = 8;
+   */
+  statementTime?: TimestampJson;
+
+  /**
+   * When the document was pushed.
+   *
+   * @generated from field: google.protobuf.Timestamp push_time = 9;
+   */
+  pushTime?: TimestampJson;
+};
+
+/**
+ * Describes the message gantry.findings.v1.VexStatement.
+ * Use `create(VexStatementSchema)` to create a new message.
+ */
+export declare const VexStatementSchema: GenMessage<VexStatement, {jsonType: VexStatementJson}>;
 
 /**
  * Number of findings with one severity.
@@ -2186,6 +2348,60 @@ export declare type FindingFixStateJson = "FINDING_FIX_STATE_UNSPECIFIED" | "FIN
  * Describes the enum gantry.findings.v1.FindingFixState.
  */
 export declare const FindingFixStateSchema: GenEnum<FindingFixState, FindingFixStateJson>;
+
+/**
+ * What an OpenVEX document states.
+ *
+ * @generated from enum gantry.findings.v1.VexStatus
+ */
+export enum VexStatus {
+  /**
+   * Not given.
+   *
+   * @generated from enum value: VEX_STATUS_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The vulnerability does not affect the product.
+   *
+   * @generated from enum value: VEX_STATUS_NOT_AFFECTED = 1;
+   */
+  NOT_AFFECTED = 1,
+
+  /**
+   * The vulnerability affects the product.
+   *
+   * @generated from enum value: VEX_STATUS_AFFECTED = 2;
+   */
+  AFFECTED = 2,
+
+  /**
+   * The product has a fix.
+   *
+   * @generated from enum value: VEX_STATUS_FIXED = 3;
+   */
+  FIXED = 3,
+
+  /**
+   * The author investigates.
+   *
+   * @generated from enum value: VEX_STATUS_UNDER_INVESTIGATION = 4;
+   */
+  UNDER_INVESTIGATION = 4,
+}
+
+/**
+ * What an OpenVEX document states.
+ *
+ * @generated from enum gantry.findings.v1.VexStatus
+ */
+export declare type VexStatusJson = "VEX_STATUS_UNSPECIFIED" | "VEX_STATUS_NOT_AFFECTED" | "VEX_STATUS_AFFECTED" | "VEX_STATUS_FIXED" | "VEX_STATUS_UNDER_INVESTIGATION";
+
+/**
+ * Describes the enum gantry.findings.v1.VexStatus.
+ */
+export declare const VexStatusSchema: GenEnum<VexStatus, VexStatusJson>;
 
 /**
  * What findings are grouped by.
