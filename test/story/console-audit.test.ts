@@ -61,7 +61,7 @@ test("a filter by identity and by refusals is set by keyboard alone and is in th
   await page.keyboard.press("Space");
   await page.keyboard.press("Enter");
   await page.waitForURL((url) => url.searchParams.get("caller") === robot && url.searchParams.has("refused"));
-  await page.locator(".count", { hasText: "1 entry" }).waitFor();
+  await page.locator(".count", { hasText: "1 entry" }).last().waitFor();
   await page.locator("tbody a").first().focus();
   await page.keyboard.press("Enter");
   const details = page.locator(".details");
@@ -98,6 +98,45 @@ test("the page and an open entry pass axe and do not scroll sideways, for each s
     await settled(page);
     await requireAccessible(page, `${size.width} px, ${colorScheme}`);
   }
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("entries by day are bars above the table, and a range of days is typed, chosen in a table by keyboard, or dragged", async () => {
+  const { page, problems, requests } = await opened.openAs("owner", auditPath);
+  const chart = page.locator("section.card", { hasText: "By day" });
+  const today = new Date(world.clock.now).toISOString().slice(0, 10);
+  await chart.locator("svg.histogram").waitFor();
+  await showsText(chart.locator(".count"), /^\d+ entries$/);
+  assert.equal(await chart.locator("svg g").count(), 90);
+  await showsText(chart.locator("svg g").last().locator("title"), new RegExp(`^[1-9]\\d* on ${today}$`));
+  await chart.locator("button", { hasText: "As a table" }).focus();
+  await page.keyboard.press("Enter");
+  await chart.locator("tbody a", { hasText: today }).focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.searchParams.get("from") === today && url.searchParams.get("to") === today);
+  await page.locator("section.card", { hasText: "Entries" }).last().locator("tbody tr", { hasText: "release-robot" }).waitFor();
+  await requireAccessible(page, "a chosen day");
+  const [from, to] = [chart.locator("input[type=date]").first(), chart.locator("input[type=date]").last()];
+  await to.fill("2020-01-01");
+  await page.keyboard.press("Enter");
+  await chart.locator(".problem", { hasText: "must not be after" }).waitFor();
+  await from.fill("2020-01-01");
+  await to.fill("2020-01-02");
+  await page.keyboard.press("Enter");
+  await page.waitForURL((url) => url.searchParams.get("to") === "2020-01-02");
+  await page.locator(".empty", { hasText: "No entries" }).waitFor();
+  await chart.locator("button", { hasText: "All days" }).click();
+  await page.waitForURL((url) => url.search === "");
+  const box = await chart.locator("svg.histogram").boundingBox();
+  assert.ok(box);
+  const middle = box.y + box.height / 2;
+  await page.mouse.move(box.x + box.width - 2, middle);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.5, middle, { steps: 4 });
+  await page.mouse.up();
+  await page.waitForURL((url) => url.searchParams.get("to") === today && (url.searchParams.get("from") ?? "") < today && url.searchParams.has("from"));
+  requireOperations(requests);
   assert.deepEqual(problems, []);
   await page.close();
 });

@@ -1,12 +1,13 @@
 // The audit log of a group and everything below it. The filter and the open entry are in the address.
 
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
-import type { AuditEntry, ListAuditEntriesResponse } from "../../../client/package.ts";
+import type { AuditEntry, AuditEntryHistory, ListAuditEntriesResponse } from "../../../client/package.ts";
 import { useIdentities } from "../access/identities.ts";
 import { Picker } from "../access/picker.tsx";
 import { isUid, navigate, positionIn, useAddress, withParameter, withParameters } from "../address.ts";
 import { type Question, useAsk } from "../api.ts";
 import { exactTime } from "../format.ts";
+import { boundsOf, type DayRange, Histogram, rangeIn } from "../histogram.tsx";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Copy, Empty, Icon, Link, Name, nameOr, Section, Time } from "../parts.tsx";
 import { identitiesOf } from "../people/requests.ts";
@@ -46,16 +47,23 @@ const filterIn = (url: URL): Filter => ({
   isRefused: url.searchParams.has("refused"),
 });
 
-const entriesIn = (group: string, { caller, subject, isRefused }: Filter, skip: number): Question<ListAuditEntriesResponse> => {
-  const request = {
-    uidp: { descendantsOf: group },
-    ...(isUid(caller) ? { callerUids: [caller] } : {}),
-    ...(isUid(subject) ? { subjects: [subject] } : {}),
-    ...(isRefused ? { codes: refusals } : {}),
-    pageSize,
-    ...(skip > 0 ? { skip } : {}),
-  };
+const selected = (group: string, { caller, subject, isRefused }: Filter) => ({
+  uidp: { descendantsOf: group },
+  ...(isUid(caller) ? { callerUids: [caller] } : {}),
+  ...(isUid(subject) ? { subjects: [subject] } : {}),
+  ...(isRefused ? { codes: refusals } : {}),
+});
+
+const entriesIn = (group: string, filter: Filter, range: DayRange, skip: number): Question<ListAuditEntriesResponse> => {
+  const request = { ...selected(group, filter), ...boundsOf(range), pageSize, ...(skip > 0 ? { skip } : {}) };
   return { name: "audit.entries.list", request, send: (gantry, signal) => gantry.audit.entries.list(request, { signal }).page() };
+};
+
+const shownDays = 90;
+
+const daysIn = (group: string, filter: Filter): Question<AuditEntryHistory> => {
+  const request = { ...selected(group, filter), dayCount: shownDays };
+  return { name: "audit.entries.get-history", request, send: (gantry, signal) => gantry.audit.entries.getHistory(request, { signal }) };
 };
 
 /** "chainguard.platform.iam.v2.GroupsService/CreateGroup": "Create group" */
@@ -198,7 +206,9 @@ const FilterForm = ({ path, filter }: { readonly path: readonly Place[]; readonl
 export const AuditPage = ({ names, path }: GroupPageProps): ReactNode => {
   const url = useAddress();
   const filter = filterIn(url);
-  const result = useAsk(entriesIn(path.at(-1)?.uid ?? "", filter, positionIn(url, "skip")));
+  const group = path.at(-1)?.uid ?? "";
+  const result = useAsk(entriesIn(group, filter, rangeIn(url), positionIn(url, "skip")));
+  const history = useAsk(daysIn(group, filter));
   const entries = result.data?.data.auditEntries ?? [];
   const callers = [...new Set(entries.map(({ callerUid }) => callerUid).filter((uid) => uid !== ""))].sort();
   const identities = useAsk(callers.length > 0 ? identitiesOf(callers) : undefined).data?.data.identities ?? [];
@@ -222,8 +232,14 @@ export const AuditPage = ({ names, path }: GroupPageProps): ReactNode => {
     { title: texts.when, cell: ({ createTime }) => <Time time={createTime} /> },
   ];
   return (
-    <GroupFrame names={names} path={path} current="audit" sent={[result.data?.sent]}>
+    <GroupFrame names={names} path={path} current="audit" sent={[result.data?.sent, history.data?.sent]}>
       <FilterForm key={url.search} path={path} filter={filter} />
+      <Histogram
+        result={history}
+        daysOf={({ days }) => days.map(({ day, entryCount }) => ({ day, count: Number(entryCount) }))}
+        dayCount={shownDays}
+        count={texts.entryCount}
+      />
       {open ? <Details key={open.uid} entry={open} /> : null}
       <ListSection
         title={texts.auditTitle}
