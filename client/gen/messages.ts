@@ -6763,11 +6763,25 @@ export interface LookupIdentityResponse {
   uid: string;
 }
 
+/** The uids to look up. */
 export interface LookupRequest {
+  /** 50 uids at most. */
+  uids: readonly string[];
+  /** Kinds of results, such as `Repo`; empty: all. */
+  types?: readonly string[] | undefined;
+}
+
+export interface LookupRequestV1Request {
   /** Issuer of the person's tokens, an https URL. */
   issuer: string;
   /** Subject of the person's tokens there. */
   subject: string;
+}
+
+/** The resources with these uids. */
+export interface LookupResponse {
+  /** In the order of the uids. */
+  results: SearchResult[];
 }
 
 /** How many manifests there are. */

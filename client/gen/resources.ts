@@ -274,6 +274,8 @@ import type {
   LookupIdentityRequest,
   LookupIdentityResponse,
   LookupRequest,
+  LookupRequestV1Request,
+  LookupResponse,
   ManifestDigestCount,
   ManifestDigestCountFilterRequest,
   ManifestMetadataFilterRequest,
@@ -1614,7 +1616,7 @@ export class IamIdentitiesApi {
    * const response = await gantry.iam.identities.lookupV1({ issuer: "https://accounts.google.com", subject: "115208013926428041057" });
    * ```
    */
-  lookupV1(request: LookupRequest, options?: RequestOptions): ApiCall<IdentityV1> {
+  lookupV1(request: LookupRequestV1Request, options?: RequestOptions): ApiCall<IdentityV1> {
     return this.#client.one(operations.iamIdentitiesLookupV1, request, options);
   }
 }
@@ -4551,6 +4553,19 @@ export class NamesApi {
    */
   resolve(request: ResolveRequest, options?: RequestOptions): ApiCall<ResolveResponse> {
     return this.#client.one(operations.namesResolve, request, options);
+  }
+
+  /**
+   * Find the names and paths of up to 50 uids, such as those of a page of the audit log. Uids of resources that do
+   * not exist, or that the caller cannot list, are absent.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.names.lookup({ uids: ["UIDS"] });
+   * ```
+   */
+  lookup(request: LookupRequest, options?: RequestOptions): ApiCall<LookupResponse> {
+    return this.#client.one(operations.namesLookup, request, options);
   }
 }
 

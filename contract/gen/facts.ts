@@ -549,6 +549,8 @@ export type MessageName =
   | "gantry.memberships.v1.ListMembershipsRequest"
   | "gantry.memberships.v1.ListMembershipsResponse"
   | "gantry.memberships.v1.Membership"
+  | "gantry.names.v1.LookupRequest"
+  | "gantry.names.v1.LookupResponse"
   | "gantry.names.v1.ResolveRequest"
   | "gantry.names.v1.ResolveResponse"
   | "gantry.names.v1.SearchRequest"
@@ -1389,6 +1391,8 @@ export const contractFacts: ContractData = JSON.parse(`{"enums":[
 {"name":"gantry.names.v1.SearchResult","short":"SearchResult","fields":[{"name":"type","json":"type","number":1,"example":"Repo"},{"name":"uid","json":"uid","number":2,"uid":true},{"name":"name","json":"name","number":3,"example":"app"},{"name":"path","json":"path","number":4,"example":"acme/team/app"},{"name":"description","json":"description","number":5}]},
 {"name":"gantry.names.v1.ResolveRequest","short":"ResolveRequest","fields":[{"name":"path","json":"path","number":1,"required":true,"pattern":"^[^\\\\x00-\\\\x1F\\\\x7F]+$","maxLength":2048,"example":"acme/team/app"},{"name":"types","json":"types","number":2,"shape":"list","pattern":"^[A-Za-z]+$","maxLength":20}]},
 {"name":"gantry.names.v1.ResolveResponse","short":"ResolveResponse","fields":[{"name":"results","json":"results","number":1,"shape":"list","kind":"message","message":"gantry.names.v1.SearchResult"}]},
+{"name":"gantry.names.v1.LookupRequest","short":"LookupRequest","fields":[{"name":"uids","json":"uids","number":1,"shape":"list","required":true,"maxLength":50,"uid":true},{"name":"types","json":"types","number":2,"shape":"list","pattern":"^[A-Za-z]+$","maxLength":20}]},
+{"name":"gantry.names.v1.LookupResponse","short":"LookupResponse","fields":[{"name":"results","json":"results","number":1,"shape":"list","kind":"message","message":"gantry.names.v1.SearchResult"}]},
 {"name":"gantry.registry.v1.GetDistributionRequest","short":"GetDistributionRequest","fields":[]},
 {"name":"gantry.registry.v1.ListRepoTagsRequest","short":"ListRepoTagsRequest","fields":[{"name":"repo","json":"repo","number":1,"required":true,"scope":true,"maxLength":255},{"name":"n","json":"n","number":2,"pattern":"^[0-9]{0,9}$"},{"name":"last","json":"last","number":3,"maxLength":255}]},
 {"name":"gantry.registry.v1.ListRepoTagsResponse","short":"ListRepoTagsResponse","fields":[{"name":"tags","json":"tags","number":1,"shape":"list"},{"name":"next","json":"next","number":2}]},
@@ -2052,6 +2056,8 @@ export const contractFacts: ContractData = JSON.parse(`{"enums":[
 "gantry.names.v1.SearchResult",
 "gantry.names.v1.ResolveRequest",
 "gantry.names.v1.ResolveResponse",
+"gantry.names.v1.LookupRequest",
+"gantry.names.v1.LookupResponse",
 "gantry.registry.v1.GetDistributionRequest",
 "gantry.registry.v1.ListRepoTagsRequest",
 "gantry.registry.v1.ListRepoTagsResponse",
@@ -2328,6 +2334,7 @@ export const contractFacts: ContractData = JSON.parse(`{"enums":[
 {"name":"gantry.memberships.v1.MembershipsService/ListMemberships","service":"gantry.memberships.v1.MembershipsService","rpc":"ListMemberships","domain":"gantry","version":"","http":[{"verb":"GET","template":"/gantry/v1/memberships","body":""}],"unscoped":true,"personal":true,"defaultOrder":"organization_uid","input":"gantry.memberships.v1.ListMembershipsRequest","output":"gantry.memberships.v1.ListMembershipsResponse"},
 {"name":"gantry.names.v1.NamesService/Search","service":"gantry.names.v1.NamesService","rpc":"Search","domain":"gantry","version":"","http":[{"verb":"GET","template":"/gantry/v1/names:search","body":""}],"unscoped":true,"input":"gantry.names.v1.SearchRequest","output":"gantry.names.v1.SearchResponse"},
 {"name":"gantry.names.v1.NamesService/Resolve","service":"gantry.names.v1.NamesService","rpc":"Resolve","domain":"gantry","version":"","http":[{"verb":"GET","template":"/gantry/v1/names:resolve","body":""}],"unscoped":true,"input":"gantry.names.v1.ResolveRequest","output":"gantry.names.v1.ResolveResponse"},
+{"name":"gantry.names.v1.NamesService/Lookup","service":"gantry.names.v1.NamesService","rpc":"Lookup","domain":"gantry","version":"","http":[{"verb":"GET","template":"/gantry/v1/names:lookup","body":""}],"unscoped":true,"input":"gantry.names.v1.LookupRequest","output":"gantry.names.v1.LookupResponse"},
 {"name":"gantry.registry.v1.DistributionService/GetDistribution","service":"gantry.registry.v1.DistributionService","rpc":"GetDistribution","domain":"gantry","version":"","distribution":{"verb":"GET","template":"/v2/","takesContent":false,"givesContent":false,"makesRepo":false},"input":"gantry.registry.v1.GetDistributionRequest","output":"google.protobuf.Empty"},
 {"name":"gantry.registry.v1.DistributionService/ListRepoTags","service":"gantry.registry.v1.DistributionService","rpc":"ListRepoTags","domain":"gantry","version":"","distribution":{"verb":"GET","template":"/v2/{repo}/tags/list","takesContent":false,"givesContent":false,"makesRepo":false},"capabilities":["tag.list"],"anonymous":true,"scope":["repo"],"input":"gantry.registry.v1.ListRepoTagsRequest","output":"gantry.registry.v1.ListRepoTagsResponse"},
 {"name":"gantry.registry.v1.DistributionService/ListCatalog","service":"gantry.registry.v1.DistributionService","rpc":"ListCatalog","domain":"gantry","version":"","distribution":{"verb":"GET","template":"/v2/_catalog","takesContent":false,"givesContent":false,"makesRepo":false},"capabilities":["repo.list"],"unscoped":true,"input":"gantry.registry.v1.ListCatalogRequest","output":"gantry.registry.v1.ListCatalogResponse"},
