@@ -37,13 +37,15 @@ test("the page shows who did what, newest first, in sentences, with refusals mar
   const before = requests.length;
   await visit(page, auditPath);
   const rows = page.locator("tbody tr");
-  await rows.filter({ hasText: "release-robot" }).waitFor();
+  await rows.filter({ hasText: "PERMISSION_DENIED" }).waitFor();
   const isTree = ({ searchParams }: URL): boolean => searchParams.get("pageSize") === "200";
   const sent = requests.slice(before).filter(({ url }) => !url.pathname.startsWith("/console/assets/") && !isTree(url));
   assert.ok(sent.length <= 4, sent.map(({ url }) => url.pathname).join("\n"));
   await showsText(rows.nth(0), /^Create repoPERMISSION_DENIEDrelease-robot/);
   await showsText(rows.nth(1), /^Create repo/);
   await showsText(rows.nth(2), /^Create identity/);
+  await showsText(rows.nth(1), /first-organization\/payments\/app/);
+  await showsText(rows.nth(2), /first-organization\/payments\/release-robot/);
   requireOperations(requests);
   assert.deepEqual(problems, []);
   await page.close();
@@ -115,7 +117,7 @@ test("entries by day are bars above the table, and a range of days is typed, cho
   await chart.locator("tbody a", { hasText: today }).focus();
   await page.keyboard.press("Enter");
   await page.waitForURL((url) => url.searchParams.get("from") === today && url.searchParams.get("to") === today);
-  await page.locator("section.card", { hasText: "Entries" }).last().locator("tbody tr", { hasText: "release-robot" }).waitFor();
+  await page.locator("section.card", { hasText: "Entries" }).last().locator("tbody tr", { hasText: "PERMISSION_DENIED" }).waitFor();
   await requireAccessible(page, "a chosen day");
   const [from, to] = [chart.locator("input[type=date]").first(), chart.locator("input[type=date]").last()];
   await to.fill("2020-01-01");

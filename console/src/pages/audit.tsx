@@ -1,7 +1,7 @@
 // The audit log of a group and everything below it. The filter and the open entry are in the address.
 
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
-import type { AuditEntry, AuditEntryHistory, ListAuditEntriesResponse } from "../../../client/package.ts";
+import type { AuditEntry, AuditEntryHistory, ListAuditEntriesResponse, LookupResponse, SearchResult } from "../../../client/package.ts";
 import { useIdentities } from "../access/identities.ts";
 import { Picker } from "../access/picker.tsx";
 import { isUid, navigate, positionIn, useAddress, withParameter, withParameters } from "../address.ts";
@@ -64,6 +64,26 @@ const shownDays = 90;
 const daysIn = (group: string, filter: Filter): Question<AuditEntryHistory> => {
   const request = { ...selected(group, filter), dayCount: shownDays };
   return { name: "audit.entries.get-history", request, send: (gantry, signal) => gantry.audit.entries.getHistory(request, { signal }) };
+};
+
+const namesOf = (uids: readonly string[]): Question<LookupResponse> => {
+  const request = { uids: [...uids] };
+  return { name: "names.lookup", request, send: (gantry, signal) => gantry.names.lookup(request, { signal }) };
+};
+
+/** The resource by its path as far as it still exists, with its uid to copy. */
+const Subject = ({ uid, found }: { readonly uid: string; readonly found: SearchResult | undefined }): ReactNode => {
+  if (uid === "") return <span className="quiet">{texts.none}</span>;
+  const name = found?.path || found?.name || "";
+  if (name === "") return nameOr("", uid);
+  return (
+    <span className="digest">
+      <span className="long" title={uid}>
+        <Name>{name}</Name>
+      </span>
+      <Copy text={uid} what="uid" />
+    </span>
+  );
 };
 
 /** "chainguard.platform.iam.v2.GroupsService/CreateGroup": "Create group" */
@@ -213,6 +233,9 @@ export const AuditPage = ({ names, path }: GroupPageProps): ReactNode => {
   const callers = [...new Set(entries.map(({ callerUid }) => callerUid).filter((uid) => uid !== ""))].sort();
   const identities = useAsk(callers.length > 0 ? identitiesOf(callers) : undefined).data?.data.identities ?? [];
   const named = new Map(identities.map((each) => [each.uid, each.name || each.email]));
+  const subjects = [...new Set(entries.map(({ subject }) => subject).filter(isUid))].sort().slice(0, pageSize);
+  const results = useAsk(subjects.length > 0 ? namesOf(subjects) : undefined).data?.data.results ?? [];
+  const found = new Map(results.map((each) => [each.uid, each]));
   const open = entries.find(({ uid }) => uid === url.searchParams.get("entry"));
   const columns: readonly Column<AuditEntry>[] = [
     {
@@ -228,7 +251,7 @@ export const AuditPage = ({ names, path }: GroupPageProps): ReactNode => {
       ),
     },
     { title: texts.who, cell: (entry) => callerOf(entry, named) },
-    { title: texts.onWhat, cell: ({ subject }) => (subject === "" ? <span className="quiet">{texts.none}</span> : nameOr("", subject)), minor: true },
+    { title: texts.onWhat, cell: ({ subject }) => <Subject uid={subject} found={found.get(subject)} />, minor: true },
     { title: texts.when, cell: ({ createTime }) => <Time time={createTime} /> },
   ];
   return (
