@@ -588,10 +588,12 @@ export const limits = {
   /** Interval of a check that waits for an image, and its longest wait. */
   findingsWaitMs: 1_000,
   findingsWaitMaxMs: 24 * 60 * 60 * 1000,
-  /** Findings by day: time between two counts, and days of a response by default and at most. */
+  /** Time between two counts of findings by day. */
   findingDayMs: 10 * 60 * 1000,
-  findingDaysDefault: 90,
-  findingDaysMax: 400,
+  /** Counts by day: days of a response by default and at most, and rows of an organization that are read. */
+  historyDaysDefault: 90,
+  historyDaysMax: 400,
+  historyRowsMax: 1_000_000,
   /** Images named in an event of affected images; the rest is counted (requirement: 1,000 digests). */
   toldDigestsMax: 1000,
   /** Events of one authored advisory; each change reads all of them. */

@@ -767,6 +767,23 @@ export interface AuditEntry {
   resourceUids: string[];
 }
 
+/** The entries of one day. */
+export interface AuditEntryDay {
+  /** The day in UTC, such as `2026-04-30`. */
+  day: string;
+  /** Number of entries created on this day. */
+  entryCount: string;
+}
+
+/** Number of entries by day. */
+export interface AuditEntryHistory {
+  /**
+   * The days, newest first, including days without entries. Counting stops at the newest 1,000,000 entries of the
+   * organization: earlier days are absent, because their number is unknown.
+   */
+  days: AuditEntryDay[];
+}
+
 /**
  * An advisory that an organization writes about one of its own artifacts. It has an effect once one of its events
  * is approved.
@@ -2401,6 +2418,23 @@ export interface Delivery {
   updateTime: string;
 }
 
+/** The deliveries of one day. */
+export interface DeliveryDay {
+  /** The day in UTC, such as `2026-04-30`. */
+  day: string;
+  /** Number of deliveries created on this day. */
+  deliveryCount: string;
+}
+
+/** Number of deliveries by day. */
+export interface DeliveryHistory {
+  /**
+   * The days, newest first, including days without deliveries. Counting stops at the newest 1,000,000 deliveries of
+   * the organization: earlier days are absent, because their number is unknown.
+   */
+  days: DeliveryDay[];
+}
+
 /**
  * State of an event's delivery to one subscription.
  *
@@ -2770,6 +2804,23 @@ export interface Event {
   requestId: string;
   /** When it happened. */
   createTime: string;
+}
+
+/** The events of one day. */
+export interface EventDay {
+  /** The day in UTC, such as `2026-04-30`. */
+  day: string;
+  /** Number of events that happened on this day. */
+  eventCount: string;
+}
+
+/** Number of events by day. */
+export interface EventHistory {
+  /**
+   * The days, newest first, including days without events. Counting stops at the newest 1,000,000 events of the
+   * organization: earlier days are absent, because their number is unknown.
+   */
+  days: EventDay[];
 }
 
 /**
@@ -3585,6 +3636,27 @@ export interface GetArtifactCountResponseEcosystemCount {
   totalCount: string;
 }
 
+/** Which entries to count. */
+export interface GetAuditEntryHistoryRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the entries by place in the hierarchy. Required if the caller has access to several organizations. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Only what these identities did; 50 at most. */
+  callerUids?: readonly string[] | undefined;
+  /**
+   * Only calls of these operations, by their full names, such as
+   * `chainguard.platform.iam.v2.GroupsService/CreateGroup`; 50 at most.
+   */
+  operations?: readonly string[] | undefined;
+  /** Only actions on exactly these uids, not on their descendants; 50 at most. */
+  subjects?: readonly string[] | undefined;
+  /** Only what ended with one of these codes, such as `OK` or `PERMISSION_DENIED`. */
+  codes?: readonly string[] | undefined;
+  /** Number of days, today included: 90 when absent, 400 at most. */
+  dayCount?: number | undefined;
+}
+
 /** Which entry to get. */
 export interface GetAuditEntryRequest {
   /** Its uid. */
@@ -3615,6 +3687,18 @@ export interface GetDeletionRequest {
   uid: string;
 }
 
+/** Which deliveries to count. */
+export interface GetDeliveryHistoryRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the deliveries by place in the hierarchy. Required if the caller has access to several organizations. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Only deliveries in one of these states; none: any. */
+  states?: readonly DeliveryState[] | undefined;
+  /** Number of days, today included: 90 when absent, 400 at most. */
+  dayCount?: number | undefined;
+}
+
 /** Which delivery to get. */
 export interface GetDeliveryRequest {
   /** Its uid. */
@@ -3629,6 +3713,18 @@ export interface GetDeploymentRequest {
 export interface GetDueDatePolicyRequest {
   /** Its uid. */
   uid: string;
+}
+
+/** Which events to count. */
+export interface GetEventHistoryRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the events by place in the hierarchy. Required if the caller has access to several organizations. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Only events of exactly these types; 50 at most. */
+  types?: readonly string[] | undefined;
+  /** Number of days, today included: 90 when absent, 400 at most. */
+  dayCount?: number | undefined;
 }
 
 /** Which mapping to get. */
@@ -5363,6 +5459,8 @@ export interface ListAuditEntriesRequest {
   orderBy?: string | undefined;
   /** Results to leave out at the start of the page. */
   skip?: number | undefined;
+  /** Only what was done before this time. */
+  until?: string | undefined;
 }
 
 /** One page of entries. */
@@ -5502,6 +5600,10 @@ export interface ListDeliveriesRequest {
   orderBy?: string | undefined;
   /** Results to leave out at the start of the page. */
   skip?: number | undefined;
+  /** Only deliveries created after this time. */
+  since?: string | undefined;
+  /** Only deliveries created before this time. */
+  until?: string | undefined;
 }
 
 /** One page of deliveries. */
@@ -5601,6 +5703,10 @@ export interface ListEventsRequest {
   orderBy?: string | undefined;
   /** Results to leave out at the start of the page. */
   skip?: number | undefined;
+  /** Only events that happened after this time. */
+  since?: string | undefined;
+  /** Only events that happened before this time. */
+  until?: string | undefined;
 }
 
 /** One page of events. */
@@ -6662,11 +6768,25 @@ export interface LookupIdentityResponse {
   uid: string;
 }
 
+/** The uids to look up. */
 export interface LookupRequest {
+  /** 50 uids at most. */
+  uids: readonly string[];
+  /** Kinds of results, such as `Repo`; empty: all. */
+  types?: readonly string[] | undefined;
+}
+
+export interface LookupRequestV1Request {
   /** Issuer of the person's tokens, an https URL. */
   issuer: string;
   /** Subject of the person's tokens there. */
   subject: string;
+}
+
+/** The resources with these uids. */
+export interface LookupResponse {
+  /** In the order of the uids. */
+  results: SearchResult[];
 }
 
 /** How many manifests there are. */

@@ -17,6 +17,7 @@ import type {
   Artifact,
   ArtifactVersion,
   AuditEntry,
+  AuditEntryHistory,
   AuthoredAdvisory,
   AuthoredAdvisoryEvent,
   BatchCreateRoleBindingsRequest,
@@ -80,6 +81,7 @@ import type {
   Deletion,
   DeletionRequest,
   Delivery,
+  DeliveryHistory,
   Deployment,
   Document,
   DueDatePolicy,
@@ -90,6 +92,7 @@ import type {
   EolTagFilterRequest,
   EolTagList,
   Event,
+  EventHistory,
   ExchangeRefreshTokenRequest,
   ExchangeRequest,
   ExplainRequest,
@@ -116,14 +119,17 @@ import type {
   GetArchitecturesRequest,
   GetArtifactCountRequest,
   GetArtifactCountResponse,
+  GetAuditEntryHistoryRequest,
   GetAuditEntryRequest,
   GetAuthoredAdvisoryEventRequest,
   GetAuthoredAdvisoryRequest,
   GetChartRequest,
   GetDeletionRequest,
+  GetDeliveryHistoryRequest,
   GetDeliveryRequest,
   GetDeploymentRequest,
   GetDueDatePolicyRequest,
+  GetEventHistoryRequest,
   GetExternalGroupRoleMappingRequest,
   GetFindingDecisionRequest,
   GetFindingHistoryRequest,
@@ -268,6 +274,8 @@ import type {
   LookupIdentityRequest,
   LookupIdentityResponse,
   LookupRequest,
+  LookupRequestV1Request,
+  LookupResponse,
   ManifestDigestCount,
   ManifestDigestCountFilterRequest,
   ManifestMetadataFilterRequest,
@@ -1035,6 +1043,20 @@ export class EventsDeliveriesApi {
   }
 
   /**
+   * Get the number of deliveries by day (UTC) in one organization. Takes the filters of ListDeliveries.
+   *
+   * Needs `subscriptions.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.events.deliveries.getHistory();
+   * ```
+   */
+  getHistory(request: GetDeliveryHistoryRequest = {}, options?: RequestOptions): ApiCall<DeliveryHistory> {
+    return this.#client.one(operations.eventsDeliveriesGetHistory, request, options);
+  }
+
+  /**
    * Send an event again, regardless of earlier results. It keeps its id, and its attempts count from 0 again.
    * NOT_FOUND where the event is kept no longer (30 days).
    *
@@ -1077,6 +1099,20 @@ export class EventsApi {
    */
   list(request: ListEventsRequest = {}, options?: ListOptions): List<Event, ListEventsResponse> {
     return this.#client.list(operations.eventsList, request, options);
+  }
+
+  /**
+   * Get the number of events by day (UTC) in one organization. Takes the filters of ListEvents.
+   *
+   * Needs `subscriptions.create`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.events.getHistory();
+   * ```
+   */
+  getHistory(request: GetEventHistoryRequest = {}, options?: RequestOptions): ApiCall<EventHistory> {
+    return this.#client.one(operations.eventsGetHistory, request, options);
   }
 }
 
@@ -1580,7 +1616,7 @@ export class IamIdentitiesApi {
    * const response = await gantry.iam.identities.lookupV1({ issuer: "https://accounts.google.com", subject: "115208013926428041057" });
    * ```
    */
-  lookupV1(request: LookupRequest, options?: RequestOptions): ApiCall<IdentityV1> {
+  lookupV1(request: LookupRequestV1Request, options?: RequestOptions): ApiCall<IdentityV1> {
     return this.#client.one(operations.iamIdentitiesLookupV1, request, options);
   }
 }
@@ -4159,6 +4195,21 @@ export class AuditEntriesApi {
   list(request: ListAuditEntriesRequest = {}, options?: ListOptions): List<AuditEntry, ListAuditEntriesResponse> {
     return this.#client.list(operations.auditEntriesList, request, options);
   }
+
+  /**
+   * Get the number of audit entries by day (UTC), for up to 400 days, in one organization. Takes the filters of
+   * ListAuditEntries.
+   *
+   * Needs `identity.list`, `role_bindings.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.audit.entries.getHistory();
+   * ```
+   */
+  getHistory(request: GetAuditEntryHistoryRequest = {}, options?: RequestOptions): ApiCall<AuditEntryHistory> {
+    return this.#client.one(operations.auditEntriesGetHistory, request, options);
+  }
 }
 
 /** The operations of `gantry audit`. */
@@ -4502,6 +4553,19 @@ export class NamesApi {
    */
   resolve(request: ResolveRequest, options?: RequestOptions): ApiCall<ResolveResponse> {
     return this.#client.one(operations.namesResolve, request, options);
+  }
+
+  /**
+   * Find the names and paths of up to 50 uids, such as those of a page of the audit log. Uids of resources that do
+   * not exist, or that the caller cannot list, are absent.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.names.lookup({ uids: ["UIDS"] });
+   * ```
+   */
+  lookup(request: LookupRequest, options?: RequestOptions): ApiCall<LookupResponse> {
+    return this.#client.one(operations.namesLookup, request, options);
   }
 }
 

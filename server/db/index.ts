@@ -60,6 +60,8 @@ export {
   type Condition,
   countRows,
   countRowsBy,
+  countRowsByDay,
+  type DayCount,
   isLarge,
   listRows,
   needsSize,

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { silent } from "#base/log.ts";
-import { type Branch, type Condition, countRows, countRowsBy, listRows, needsSize, type Selection, wholeTable } from "./list.ts";
+import { type Branch, type Condition, countRows, countRowsBy, countRowsByDay, listRows, needsSize, type Selection, wholeTable } from "./list.ts";
 import { openStore } from "./open.ts";
 import type { Store } from "./handle.ts";
 import { asOwner, freshDatabase } from "../../test/database.ts";
@@ -95,6 +95,10 @@ const filters: Readonly<Record<string, readonly Condition[]>> = {
   "uids and name": [any("uid", [one, team, two]), equal("name", "name 0", true)],
   roots: [equal("depth", 0)],
   later: [later],
+  between: [
+    { ...later, value: "2026-01-01 00:02:00+00" },
+    { ...earlier, value: "2026-01-01 00:08:00+00", indexed: true },
+  ],
   "later, by name": [later, equal("name", "name 4", true)],
   "later, by parent": [later, equal("parent", team)],
   names: [anyIndexed("name", ["name 1", "name 4", "name 9"])],
@@ -204,6 +208,16 @@ for (const [scope, branches] of Object.entries(scopes)) {
           ({ status }) => status,
         );
         assert.deepEqual(await countRowsBy(store.read, table, selection, "status"), new Map([...byStatus].map(([status, { length }]) => [status, length])));
+        const inRoot = groups.filter(({ uid }) => uid.startsWith(one));
+        const newest = inRoot.sort((left, right) =>
+          left.create_time === right.create_time ? (left.uid < right.uid ? 1 : -1) : left.create_time < right.create_time ? 1 : -1,
+        );
+        for (const rowsMax of [5, 1000]) {
+          const read = newest.slice(0, rowsMax);
+          const counted = await countRowsByDay(store.read, table, selection, one, { since: "2026-01-01 00:00:00+00", rowsMax, daysMax: 10 });
+          if (counted.length === 0) assert.deepEqual(all, []);
+          else assert.deepEqual(counted, [{ day: "2026-01-01", count: read.filter(({ uid }) => all.includes(uid)).length, read: read.length }]);
+        }
       }
     });
   }

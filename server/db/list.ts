@@ -337,6 +337,8 @@ const mayMatchIndexes = (selection: Selection, path: AccessPath, condition: Cond
       if (condition.comparison === "any") return condition.column === selection.order.column;
       return isBound(condition) && condition.column === selection.order.column && !isBehindCursor(selection, condition);
     case "field":
+      // The other end of the range.
+      return isBounded(path) && isBound(condition) && condition.column === path.condition.column && !isBehindCursor(selection, condition);
     case "values":
     case "heap":
       return false;
@@ -771,6 +773,52 @@ export const countRowsBy = async (rows: Read, table: Table, selection: Selection
   const { text, values } = selectedText(table, selection, `${column} as value`, true);
   const found = await rows.query(`select value, count(*) from (${text}) as found group by 1`, values, wideCount);
   return new Map(found.map(([value, count]) => [value ?? "", Number(count)]));
+};
+
+export interface DayCount {
+  /** The day in UTC, such as "2026-04-30". */
+  readonly day: string;
+  /** Selected rows. */
+  readonly count: number;
+  /** Rows of the organization, selected or not. */
+  readonly read: number;
+}
+
+/**
+ * Counts the selected rows of an organization by day, newest first, among its newest `rowsMax` rows that were created at `since` or later.
+ * The index by time bounds the work for any condition and branch. Without conditions, only the index is read.
+ */
+export const countRowsByDay = async (
+  rows: Read,
+  table: Table,
+  requested: Selection,
+  root: string,
+  { since, rowsMax, daysMax }: { readonly since: string; readonly rowsMax: number; readonly daysMax: number },
+): Promise<DayCount[]> => {
+  const { branches, conditions } = restrictToChildren(requested);
+  if (branches.length === 0) return [];
+  const parameters = new Parameters();
+  const inRoot = `left(uid, 40) = ${parameters.add(root)} and create_time >= ${parameters.add(since)}`;
+  const [only] = branches;
+  const within =
+    branches.length === 1 && only
+      ? rangeFilters(parameterBounds(parameters, only))
+      : [
+          lowsOf(branches)
+            .map((lows) => beginsWithAny(parameters, lows))
+            .join(" or "),
+        ];
+  const terms = [...within, ...conditions.map((condition) => asFilter(comparisonOf(parameters, condition)))];
+  const selected = terms.length === 0 ? "true" : terms.map((term) => `(${term})`).join(" and ");
+  // The planner expects few values of an expression of a subquery, so it groups by hash instead of sorting.
+  const newest = `select (create_time at time zone 'UTC')::date as day, ${selected} as selected from ${table.name} where ${inRoot}
+    order by create_time desc, uid desc limit ${parameters.add(rowsMax)}`;
+  const found = await rows.query(
+    `select day::text, count(*) filter (where selected), count(*) from (${newest}) as newest group by day order by newest.day desc`,
+    parameters.values,
+    { rows: daysMax, wide: true },
+  );
+  return found.map(([day, count, read]) => ({ day: day ?? "", count: Number(count), read: Number(read) }));
 };
 
 export const countRows = async (rows: Read, table: Table, requested: Selection): Promise<number> => {

@@ -20,6 +20,7 @@ export { type Terms, type TermsDocument, termsOf, type TermsSettings } from "./t
 export { create, holdParent } from "./verbs/create.ts";
 export { change, lockResource, type ReportedBy, undelete } from "./change.ts";
 export { get } from "./verbs/get.ts";
+export { history, untilConditions } from "./verbs/history.ts";
 export { type CountListed, findListed, list, listByUids, listedBranches, listMethodOf } from "./verbs/list.ts";
 export { remove } from "./verbs/delete.ts";
 export { update } from "./verbs/update.ts";

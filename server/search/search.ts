@@ -69,9 +69,9 @@ const findDigests = async (context: ReadContext, query: string, limit: number): 
   return { results: await show(context, kind, uids, ({ description }) => description.startsWith(query)), isCut: uids.length > limit };
 };
 
-const findUid = async (context: ReadContext, uid: string): Promise<Found> => {
-  const shown = await Promise.all(kindsOf(context, () => true).map((kind) => show(context, kind, [uid], (result) => result.uid === uid)));
-  return { results: shown.flat(), isCut: false };
+const findUids = async (context: ReadContext, uids: readonly string[]): Promise<Result[]> => {
+  const shown = await Promise.all(kindsOf(context, () => true).map((kind) => show(context, kind, uids, ({ uid }) => uids.includes(uid))));
+  return shown.flat();
 };
 
 /** Spellings of an ID: databases write CVE-2024-1, but GHSA-j8r2-6x86-q33q. */
@@ -150,7 +150,7 @@ const answerSearch = async (context: ReadContext): Promise<Outcome> => {
     throw invalid([{ field: "query", description: `must have at least ${limits.trigramLength} characters besides blanks at its ends` }]);
   const limit = Number(context.request.limit ?? limits.searchResultsDefault);
   const found = await Promise.all([
-    isUid(query) ? findUid(context, query) : nothing,
+    isUid(query) ? { results: await findUids(context, [query]), isCut: false } : nothing,
     findDigests(context, query, limit),
     findVulnerabilities(context, query, limit),
     findPackages(context, query, limit),
@@ -213,8 +213,15 @@ const answerResolve = async (context: ReadContext): Promise<Outcome> => {
   return { reply: { results: await withPaths(context, results) } };
 };
 
+const answerLookup = async (context: ReadContext): Promise<Outcome> => {
+  requireTypes(context);
+  const uids = [...new Set(texts(context.request, "uids"))];
+  const results = (await findUids(context, uids)).sort((one, other) => uids.indexOf(one.uid) - uids.indexOf(other.uid));
+  return { reply: results.length > 0 ? { results: await withPaths(context, results) } : {} };
+};
+
 export const search = resource({
   service: "gantry.names.v1.NamesService",
   message: "gantry.names.v1.SearchResult",
-  methods: { Search: { reads: answerSearch }, Resolve: { reads: answerResolve } },
+  methods: { Search: { reads: answerSearch }, Resolve: { reads: answerResolve }, Lookup: { reads: answerLookup } },
 });

@@ -154,6 +154,7 @@ const inventory = {
     "gantry.memberships.v1.MembershipsService/AcceptMembership",
     "gantry.memberships.v1.MembershipsService/DeclineMembership",
     "gantry.memberships.v1.MembershipsService/ListMemberships",
+    "gantry.names.v1.NamesService/Lookup",
     "gantry.names.v1.NamesService/Resolve",
     "gantry.names.v1.NamesService/Search",
     "gantry.registry.v1.DistributionService/GetDistribution",

@@ -401,7 +401,8 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     if (asked?.required) built = { ...built, place };
     if (method.service === namesService) {
       const name = text(await world.ok("iam.GroupsService/GetGroup", { uid: world.organization }), "name");
-      built = method.input.byName.has("path") ? { path: name } : { query: name };
+      if (method.rpc === "Lookup") built = { uids: [world.organization] };
+      else built = method.input.byName.has("path") ? { path: name } : { query: name };
     }
     for (const field of method.input.fields) if (path && liesBelowSubject(method, field)) built[field.json] = [firstItemOf(String(valueAt(built, path)))];
     if (method.name === deleteOneself) {

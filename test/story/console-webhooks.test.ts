@@ -37,7 +37,7 @@ after(async () => {
 
 test("a failed delivery is found by its state, and is sent again by keyboard alone", async () => {
   const { page, problems, requests } = await opened.openAs("owner", webhooksPath);
-  const [subscriptions, deliveries] = [page.locator("section.card").nth(0), page.locator("section.card").nth(1)];
+  const [subscriptions, deliveries] = [page.locator("section.card").nth(0), page.locator("section.card").nth(2)];
   await subscriptions.locator("tbody tr", { hasText: sink.url }).waitFor();
   await showsText(subscriptions.locator("tbody"), /All types · findings: high or higher · or exploited/);
   await page.locator(".states a", { hasText: "Failed" }).focus();

@@ -54,6 +54,9 @@ const search = (query: string, token = ownerToken, types: readonly string[] = []
 const resolve = (path: string, token = ownerToken, types: readonly string[] = []) =>
   ask("resolve", { path, types }, "Resolve", { path, types: [...types] }, token);
 
+const lookup = (uids: readonly string[], token = ownerToken, types: readonly string[] = []) =>
+  ask("lookup", { uids, types }, "Lookup", { uids: [...uids], types: [...types] }, token);
+
 const namesOf = (body: JsonObject): string[] => items(body, "results").map((each) => text(each, "name"));
 const pathsOf = (body: JsonObject): string[] => items(body, "results").map((each) => text(each, "path"));
 
@@ -63,6 +66,21 @@ const tokenWith = async (place: string, role: string, name: string): Promise<str
   await bind(world, place, uid, role);
   return world.token(uid);
 };
+
+test("uids are looked up in their order with names and paths, without those that do not exist or that the caller cannot list", async () => {
+  const gone = `${team}/${"0".repeat(16)}`;
+  const { status, body } = await lookup([tag, gone, app, team, app]);
+  assert.equal(status, 200);
+  assert.deepEqual(pathsOf(body), [`${acme}/payments team/checkout-app:1.2`, `${acme}/payments team/checkout-app`, `${acme}/payments team`]);
+  assert.deepEqual(namesOf((await lookup([tag, app, team], ownerToken, ["Repo"])).body), ["checkout-app"]);
+  const elsewhere = await group(owner, world.organization, "elsewhere");
+  const reader = await tokenWith(elsewhere, "viewer", "reader of elsewhere");
+  assert.deepEqual(namesOf((await lookup([tag, app, team, elsewhere], reader)).body), ["elsewhere"]);
+  const { uid: theirs } = await world.ok("iam.GroupsService/CreateGroup", { group: { name: "their organization" } });
+  assert.deepEqual(namesOf((await lookup([String(theirs)])).body), []);
+  assert.equal((await lookup(["no uid"])).status, 400);
+  assert.equal((await lookup(Array.from({ length: 51 }, () => app))).status, 400);
+});
 
 test("a part of a name finds repos in any case: exact names first, then beginnings, then the rest", async () => {
   const { status, body } = await search("APP", ownerToken, ["Repo"]);

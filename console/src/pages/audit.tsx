@@ -1,12 +1,13 @@
 // The audit log of a group and everything below it. The filter and the open entry are in the address.
 
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
-import type { AuditEntry, ListAuditEntriesResponse } from "../../../client/package.ts";
+import type { AuditEntry, AuditEntryHistory, ListAuditEntriesResponse, LookupResponse, SearchResult } from "../../../client/package.ts";
 import { useIdentities } from "../access/identities.ts";
 import { Picker } from "../access/picker.tsx";
 import { isUid, navigate, positionIn, useAddress, withParameter, withParameters } from "../address.ts";
 import { type Question, useAsk } from "../api.ts";
 import { exactTime } from "../format.ts";
+import { boundsOf, type DayRange, Histogram, rangeIn } from "../histogram.tsx";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Copy, Empty, Icon, Link, Name, nameOr, Section, Time } from "../parts.tsx";
 import { identitiesOf } from "../people/requests.ts";
@@ -46,16 +47,43 @@ const filterIn = (url: URL): Filter => ({
   isRefused: url.searchParams.has("refused"),
 });
 
-const entriesIn = (group: string, { caller, subject, isRefused }: Filter, skip: number): Question<ListAuditEntriesResponse> => {
-  const request = {
-    uidp: { descendantsOf: group },
-    ...(isUid(caller) ? { callerUids: [caller] } : {}),
-    ...(isUid(subject) ? { subjects: [subject] } : {}),
-    ...(isRefused ? { codes: refusals } : {}),
-    pageSize,
-    ...(skip > 0 ? { skip } : {}),
-  };
+const selected = (group: string, { caller, subject, isRefused }: Filter) => ({
+  uidp: { descendantsOf: group },
+  ...(isUid(caller) ? { callerUids: [caller] } : {}),
+  ...(isUid(subject) ? { subjects: [subject] } : {}),
+  ...(isRefused ? { codes: refusals } : {}),
+});
+
+const entriesIn = (group: string, filter: Filter, range: DayRange, skip: number): Question<ListAuditEntriesResponse> => {
+  const request = { ...selected(group, filter), ...boundsOf(range), pageSize, ...(skip > 0 ? { skip } : {}) };
   return { name: "audit.entries.list", request, send: (gantry, signal) => gantry.audit.entries.list(request, { signal }).page() };
+};
+
+const shownDays = 90;
+
+const daysIn = (group: string, filter: Filter): Question<AuditEntryHistory> => {
+  const request = { ...selected(group, filter), dayCount: shownDays };
+  return { name: "audit.entries.get-history", request, send: (gantry, signal) => gantry.audit.entries.getHistory(request, { signal }) };
+};
+
+const namesOf = (uids: readonly string[]): Question<LookupResponse> => {
+  const request = { uids: [...uids] };
+  return { name: "names.lookup", request, send: (gantry, signal) => gantry.names.lookup(request, { signal }) };
+};
+
+/** The resource by its path as far as it still exists, with its uid to copy. */
+const Subject = ({ uid, found }: { readonly uid: string; readonly found: SearchResult | undefined }): ReactNode => {
+  if (uid === "") return <span className="quiet">{texts.none}</span>;
+  const name = found?.path || found?.name || "";
+  if (name === "") return nameOr("", uid);
+  return (
+    <span className="digest">
+      <span className="long" title={uid}>
+        <Name>{name}</Name>
+      </span>
+      <Copy text={uid} what="uid" />
+    </span>
+  );
 };
 
 /** "chainguard.platform.iam.v2.GroupsService/CreateGroup": "Create group" */
@@ -198,11 +226,16 @@ const FilterForm = ({ path, filter }: { readonly path: readonly Place[]; readonl
 export const AuditPage = ({ names, path }: GroupPageProps): ReactNode => {
   const url = useAddress();
   const filter = filterIn(url);
-  const result = useAsk(entriesIn(path.at(-1)?.uid ?? "", filter, positionIn(url, "skip")));
+  const group = path.at(-1)?.uid ?? "";
+  const result = useAsk(entriesIn(group, filter, rangeIn(url), positionIn(url, "skip")));
+  const history = useAsk(daysIn(group, filter));
   const entries = result.data?.data.auditEntries ?? [];
   const callers = [...new Set(entries.map(({ callerUid }) => callerUid).filter((uid) => uid !== ""))].sort();
   const identities = useAsk(callers.length > 0 ? identitiesOf(callers) : undefined).data?.data.identities ?? [];
   const named = new Map(identities.map((each) => [each.uid, each.name || each.email]));
+  const subjects = [...new Set(entries.map(({ subject }) => subject).filter(isUid))].sort().slice(0, pageSize);
+  const results = useAsk(subjects.length > 0 ? namesOf(subjects) : undefined).data?.data.results ?? [];
+  const found = new Map(results.map((each) => [each.uid, each]));
   const open = entries.find(({ uid }) => uid === url.searchParams.get("entry"));
   const columns: readonly Column<AuditEntry>[] = [
     {
@@ -218,12 +251,18 @@ export const AuditPage = ({ names, path }: GroupPageProps): ReactNode => {
       ),
     },
     { title: texts.who, cell: (entry) => callerOf(entry, named) },
-    { title: texts.onWhat, cell: ({ subject }) => (subject === "" ? <span className="quiet">{texts.none}</span> : nameOr("", subject)), minor: true },
+    { title: texts.onWhat, cell: ({ subject }) => <Subject uid={subject} found={found.get(subject)} />, minor: true },
     { title: texts.when, cell: ({ createTime }) => <Time time={createTime} /> },
   ];
   return (
-    <GroupFrame names={names} path={path} current="audit" sent={[result.data?.sent]}>
+    <GroupFrame names={names} path={path} current="audit" sent={[result.data?.sent, history.data?.sent]}>
       <FilterForm key={url.search} path={path} filter={filter} />
+      <Histogram
+        result={history}
+        daysOf={({ days }) => days.map(({ day, entryCount }) => ({ day, count: Number(entryCount) }))}
+        dayCount={shownDays}
+        count={texts.entryCount}
+      />
       {open ? <Details key={open.uid} entry={open} /> : null}
       <ListSection
         title={texts.auditTitle}

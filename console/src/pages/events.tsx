@@ -1,13 +1,14 @@
 // Recorded events of a group and everything below it. The filter and the open event are in the address.
 
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
-import type { Event, ListEventsResponse } from "../../../client/package.ts";
+import type { Event, EventHistory, ListEventsResponse } from "../../../client/package.ts";
 import { Picker } from "../access/picker.tsx";
 import { mine } from "../access/requests.ts";
 import { addressOf, isUid, navigate, positionIn, useAddress, withParameter, withParameters } from "../address.ts";
 import { type Question, useAsk } from "../api.ts";
 import { actorOf, dataOf, sentenceOf, shortType } from "../events/sentence.ts";
 import { exactTime } from "../format.ts";
+import { boundsOf, type DayRange, Histogram, rangeIn } from "../histogram.tsx";
 import { ListSection } from "../list-section.tsx";
 import { type Column, Copy, Empty, Icon, Link, Name, nameOr, Section, Time } from "../parts.tsx";
 import { identitiesOf } from "../people/requests.ts";
@@ -15,15 +16,24 @@ import { pageSize } from "../questions.ts";
 import { texts } from "../texts/events.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
-const eventsIn = (group: string, type: string, skip: number): Question<ListEventsResponse> => {
+const eventsIn = (group: string, type: string, range: DayRange, skip: number): Question<ListEventsResponse> => {
   const request = {
     uidp: { descendantsOf: group },
     ...(type === "" ? {} : { types: [type] }),
+    ...boundsOf(range),
     orderBy: "position desc",
     pageSize,
     ...(skip > 0 ? { skip } : {}),
   };
   return { name: "events.list", request, send: (gantry, signal) => gantry.events.list(request, { signal }).page() };
+};
+
+/** Events are kept that long. */
+const shownDays = 30;
+
+const daysIn = (group: string, type: string): Question<EventHistory> => {
+  const request = { uidp: { descendantsOf: group }, ...(type === "" ? {} : { types: [type] }), dayCount: shownDays };
+  return { name: "events.get-history", request, send: (gantry, signal) => gantry.events.getHistory(request, { signal }) };
 };
 
 /** Callers that can subscribe receive these events anyway. */
@@ -154,7 +164,8 @@ export const EventsPage = ({ names, path }: GroupPageProps): ReactNode => {
   const group = path.at(-1)?.uid ?? "";
   const asked = url.searchParams.get("type") ?? "";
   const type = isType(asked) ? asked : "";
-  const result = useAsk(eventsIn(group, type, positionIn(url, "skip")));
+  const result = useAsk(eventsIn(group, type, rangeIn(url), positionIn(url, "skip")));
+  const history = useAsk(daysIn(group, type));
   const events = result.data?.data.events ?? [];
   const own = new Set(useAsk(mine(group)).data?.data.capabilities);
   const actors = [...new Set(events.map(actorOf))].filter(isUid).sort();
@@ -188,9 +199,15 @@ export const EventsPage = ({ names, path }: GroupPageProps): ReactNode => {
     { title: texts.when, cell: ({ createTime }) => <Time time={createTime} /> },
   ];
   return (
-    <GroupFrame names={names} path={path} current="events" sent={[result.data?.sent]}>
+    <GroupFrame names={names} path={path} current="events" sent={[result.data?.sent, history.data?.sent]}>
       <p className="lead">{texts.eventsText}</p>
       <FilterForm key={type} type={type} known={known} names={names} />
+      <Histogram
+        result={history}
+        daysOf={({ days }) => days.map(({ day, eventCount }) => ({ day, count: Number(eventCount) }))}
+        dayCount={shownDays}
+        count={texts.eventCount}
+      />
       {open ? <Details key={open.uid} event={open} group={group} names={names} /> : null}
       <ListSection
         title={texts.recorded}

@@ -1,12 +1,13 @@
 // Subscriptions of a group and everything below it, and their deliveries. The state of the shown deliveries is in the address.
 
 import { type ReactNode, useState } from "react";
-import type { Delivery, DeliveryState, ListDeliveriesResponse, ListSubscriptionsResponse, Subscription } from "../../../client/package.ts";
+import type { Delivery, DeliveryHistory, DeliveryState, ListDeliveriesResponse, ListSubscriptionsResponse, Subscription } from "../../../client/package.ts";
 import { mine } from "../access/requests.ts";
 import { positionIn, useAddress, withParameters } from "../address.ts";
 import { type Question, useAsk } from "../api.ts";
 import { Confirm } from "../confirm.tsx";
 import { shortType } from "../events/sentence.ts";
+import { boundsOf, type DayRange, Histogram, rangeIn } from "../histogram.tsx";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Copy, Empty, Icon, Link, Name, nameOr, Time } from "../parts.tsx";
 import { pageSize } from "../questions.ts";
@@ -20,9 +21,16 @@ const subscriptionsIn = (group: string, skip: number): Question<ListSubscription
   return { name: "events.subscriptions.list", request, send: (gantry, signal) => gantry.events.subscriptions.list(request, { signal }).page() };
 };
 
-const deliveriesIn = (group: string, state: DeliveryState | undefined, skip: number): Question<ListDeliveriesResponse> => {
-  const request = { ...below(group, skip), ...(state === undefined ? {} : { states: [state] }), orderBy: "create_time desc" };
+const deliveriesIn = (group: string, state: DeliveryState | undefined, range: DayRange, skip: number): Question<ListDeliveriesResponse> => {
+  const request = { ...below(group, skip), ...(state === undefined ? {} : { states: [state] }), ...boundsOf(range), orderBy: "create_time desc" };
   return { name: "events.deliveries.list", request, send: (gantry, signal) => gantry.events.deliveries.list(request, { signal }).page() };
+};
+
+const shownDays = 30;
+
+const daysIn = (group: string, state: DeliveryState | undefined): Question<DeliveryHistory> => {
+  const request = { uidp: { descendantsOf: group }, ...(state === undefined ? {} : { states: [state] }), dayCount: shownDays };
+  return { name: "events.deliveries.get-history", request, send: (gantry, signal) => gantry.events.deliveries.getHistory(request, { signal }) };
 };
 
 const redeliver = (uid: string): Question<Delivery> => ({
@@ -129,13 +137,14 @@ export const WebhooksPage = ({ names, path }: GroupPageProps): ReactNode => {
   const uid = path.at(-1)?.uid ?? "";
   const filter = filterNames.find((each) => each === url.searchParams.get("state"));
   const subscriptions = useAsk(subscriptionsIn(uid, positionIn(url, "subscriptions")));
-  const deliveries = useAsk(deliveriesIn(uid, filter && filters[filter], positionIn(url, "skip")));
+  const deliveries = useAsk(deliveriesIn(uid, filter && filters[filter], rangeIn(url), positionIn(url, "skip")));
+  const history = useAsk(daysIn(uid, filter && filters[filter]));
   const own = useAsk(mine(uid)).data?.data.capabilities ?? [];
   const maySend = own.includes("subscriptions.update");
   const sinks = new Map(subscriptions.data?.data.subscriptions.map((each) => [each.uid, each.sink]));
   const [again, setAgain] = useState<Delivery>();
   return (
-    <GroupFrame names={names} path={path} current="webhooks" sent={[subscriptions.data?.sent, deliveries.data?.sent]}>
+    <GroupFrame names={names} path={path} current="webhooks" sent={[subscriptions.data?.sent, deliveries.data?.sent, history.data?.sent]}>
       <ListSection
         title={texts.subscriptions}
         result={subscriptions}
@@ -165,6 +174,12 @@ export const WebhooksPage = ({ names, path }: GroupPageProps): ReactNode => {
           </Link>
         ))}
       </nav>
+      <Histogram
+        result={history}
+        daysOf={({ days }) => days.map(({ day, deliveryCount }) => ({ day, count: Number(deliveryCount) }))}
+        dayCount={shownDays}
+        count={texts.deliveryCount}
+      />
       <ListSection
         title={texts.deliveries}
         {...(own.length === 0 || maySend ? {} : { about: texts.sendNeeds(["subscriptions.update"]) })}

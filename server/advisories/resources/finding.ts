@@ -377,8 +377,8 @@ const getFindingHistory = async (context: ReadContext): Promise<Outcome> => {
   const others = Object.keys(part(request, "uidp")).filter((name) => name !== "descendantsOf" && name !== "childrenOf");
   if (others.length > 0) throw invalid([{ field: "uidp", description: "must have only descendants_of or children_of" }]);
   const given = Number(request.dayCount ?? 0);
-  if (given < 0 || given > limits.findingDaysMax) throw invalid([{ field: "day_count", description: `must be from 1 to ${limits.findingDaysMax}` }]);
-  const count = given === 0 ? limits.findingDaysDefault : given;
+  if (given < 0 || given > limits.historyDaysMax) throw invalid([{ field: "day_count", description: `must be from 1 to ${limits.historyDaysMax}` }]);
+  const count = given === 0 ? limits.historyDaysDefault : given;
   const found = await findFindingDays(rows, placesOf(context), nowMs - (count - 1) * dayMs, count);
   const days = found.map(({ day, severityCounts }) => {
     const counted = severityCountsOf((rank) => severityCounts[rank]);

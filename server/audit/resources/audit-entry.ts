@@ -1,5 +1,13 @@
 // An entry of the audit log, written only by server/audit.
 
-import { resource } from "#kernel";
+import { history, resource, untilConditions } from "#kernel";
 
-export const auditEntry = resource({ service: "gantry.audit.v1.AuditService", message: "gantry.audit.v1.AuditEntry", table: "audit_entries" });
+const message = "gantry.audit.v1.AuditEntry";
+
+export const auditEntry = resource({
+  service: "gantry.audit.v1.AuditService",
+  message,
+  table: "audit_entries",
+  conditions: untilConditions,
+  methods: { GetAuditEntryHistory: { reads: history(message, "entryCount") } },
+});

@@ -5,7 +5,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { durationMs, timestamp } from "#base/time.ts";
 import { newSecret, redeliver, replay } from "#events/delivery";
-import { type BoundResource, boundOf, change, lockResource, type Outcome, resource, type WriteContext } from "#kernel";
+import { type BoundResource, boundOf, change, history, lockResource, type Outcome, resource, untilConditions, type WriteContext } from "#kernel";
 import { newEventId } from "#outbox";
 import { findRow } from "#db";
 import { findSubscriptionSecret, subscriptionSecretBinding, subscriptionSecretPurpose } from "#events/store";
@@ -71,7 +71,9 @@ export const delivery = resource({
   service: "gantry.events.v1.DeliveriesService",
   message: "gantry.events.v1.Delivery",
   table: "deliveries",
+  conditions: untilConditions,
   methods: {
+    GetDeliveryHistory: { reads: history("gantry.events.v1.Delivery", "deliveryCount") },
     RedeliverDelivery: { writes: redeliverDelivery },
     ReplaySubscription: { writes: replaySubscription },
     TestSubscription: { writes: testSubscription },

@@ -1,5 +1,13 @@
 // An event, in global order. Its rows are the outbox.
 
-import { resource } from "#kernel";
+import { history, resource, untilConditions } from "#kernel";
 
-export const event = resource({ service: "gantry.events.v1.EventsService", message: "gantry.events.v1.Event", table: "outbox" });
+const message = "gantry.events.v1.Event";
+
+export const event = resource({
+  service: "gantry.events.v1.EventsService",
+  message,
+  table: "outbox",
+  conditions: untilConditions,
+  methods: { GetEventHistory: { reads: history(message, "eventCount") } },
+});

@@ -415,6 +415,13 @@ export declare type ListAuditEntriesRequest = Message<"gantry.audit.v1.ListAudit
    * @generated from field: int32 skip = 11;
    */
   skip: number;
+
+  /**
+   * Only what was done before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 12;
+   */
+  until?: Timestamp | undefined;
 };
 
 /**
@@ -501,6 +508,13 @@ export declare type ListAuditEntriesRequestJson = {
    * @generated from field: int32 skip = 11;
    */
   skip?: number;
+
+  /**
+   * Only what was done before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 12;
+   */
+  until?: TimestampJson;
 };
 
 /**
@@ -586,6 +600,196 @@ export declare type ListAuditEntriesResponseJson = {
 export declare const ListAuditEntriesResponseSchema: GenMessage<ListAuditEntriesResponse, {jsonType: ListAuditEntriesResponseJson}>;
 
 /**
+ * Which entries to count.
+ *
+ * @generated from message gantry.audit.v1.GetAuditEntryHistoryRequest
+ */
+export declare type GetAuditEntryHistoryRequest = Message<"gantry.audit.v1.GetAuditEntryHistoryRequest"> & {
+  /**
+   * Narrows the entries by place in the hierarchy. Required if the caller has access to several organizations.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
+   */
+  uidp?: UIDPFilter | undefined;
+
+  /**
+   * Only what these identities did; 50 at most.
+   *
+   * @generated from field: repeated string caller_uids = 2;
+   */
+  callerUids: string[];
+
+  /**
+   * Only calls of these operations, by their full names, such as `chainguard.platform.iam.v2.GroupsService/CreateGroup`; 50
+   * at most.
+   *
+   * @generated from field: repeated string operations = 3;
+   */
+  operations: string[];
+
+  /**
+   * Only actions on exactly these uids, not on their descendants; 50 at most.
+   *
+   * @generated from field: repeated string subjects = 4;
+   */
+  subjects: string[];
+
+  /**
+   * Only what ended with one of these codes, such as `OK` or `PERMISSION_DENIED`.
+   *
+   * @generated from field: repeated string codes = 5;
+   */
+  codes: string[];
+
+  /**
+   * Number of days, today included: 90 when absent, 400 at most.
+   *
+   * @generated from field: int32 day_count = 6;
+   */
+  dayCount: number;
+};
+
+/**
+ * Which entries to count.
+ *
+ * @generated from message gantry.audit.v1.GetAuditEntryHistoryRequest
+ */
+export declare type GetAuditEntryHistoryRequestJson = {
+  /**
+   * Narrows the entries by place in the hierarchy. Required if the caller has access to several organizations.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
+   */
+  uidp?: UIDPFilterJson;
+
+  /**
+   * Only what these identities did; 50 at most.
+   *
+   * @generated from field: repeated string caller_uids = 2;
+   */
+  callerUids?: string[];
+
+  /**
+   * Only calls of these operations, by their full names, such as `chainguard.platform.iam.v2.GroupsService/CreateGroup`; 50
+   * at most.
+   *
+   * @generated from field: repeated string operations = 3;
+   */
+  operations?: string[];
+
+  /**
+   * Only actions on exactly these uids, not on their descendants; 50 at most.
+   *
+   * @generated from field: repeated string subjects = 4;
+   */
+  subjects?: string[];
+
+  /**
+   * Only what ended with one of these codes, such as `OK` or `PERMISSION_DENIED`.
+   *
+   * @generated from field: repeated string codes = 5;
+   */
+  codes?: string[];
+
+  /**
+   * Number of days, today included: 90 when absent, 400 at most.
+   *
+   * @generated from field: int32 day_count = 6;
+   */
+  dayCount?: number;
+};
+
+/**
+ * Describes the message gantry.audit.v1.GetAuditEntryHistoryRequest.
+ * Use `create(GetAuditEntryHistoryRequestSchema)` to create a new message.
+ */
+export declare const GetAuditEntryHistoryRequestSchema: GenMessage<GetAuditEntryHistoryRequest, {jsonType: GetAuditEntryHistoryRequestJson}>;
+
+/**
+ * Number of entries by day.
+ *
+ * @generated from message gantry.audit.v1.AuditEntryHistory
+ */
+export declare type AuditEntryHistory = Message<"gantry.audit.v1.AuditEntryHistory"> & {
+  /**
+   * The days, newest first, including days without entries. Counting stops at the newest 1,000,000 entries of the organization:
+   * earlier days are absent, because their number is unknown.
+   *
+   * @generated from field: repeated gantry.audit.v1.AuditEntryDay days = 1;
+   */
+  days: AuditEntryDay[];
+};
+
+/**
+ * Number of entries by day.
+ *
+ * @generated from message gantry.audit.v1.AuditEntryHistory
+ */
+export declare type AuditEntryHistoryJson = {
+  /**
+   * The days, newest first, including days without entries. Counting stops at the newest 1,000,000 entries of the organization:
+   * earlier days are absent, because their number is unknown.
+   *
+   * @generated from field: repeated gantry.audit.v1.AuditEntryDay days = 1;
+   */
+  days?: AuditEntryDayJson[];
+};
+
+/**
+ * Describes the message gantry.audit.v1.AuditEntryHistory.
+ * Use `create(AuditEntryHistorySchema)` to create a new message.
+ */
+export declare const AuditEntryHistorySchema: GenMessage<AuditEntryHistory, {jsonType: AuditEntryHistoryJson}>;
+
+/**
+ * The entries of one day.
+ *
+ * @generated from message gantry.audit.v1.AuditEntryDay
+ */
+export declare type AuditEntryDay = Message<"gantry.audit.v1.AuditEntryDay"> & {
+  /**
+   * The day in UTC, such as `2026-04-30`.
+   *
+   * @generated from field: string day = 1;
+   */
+  day: string;
+
+  /**
+   * Number of entries created on this day.
+   *
+   * @generated from field: int64 entry_count = 2;
+   */
+  entryCount: bigint;
+};
+
+/**
+ * The entries of one day.
+ *
+ * @generated from message gantry.audit.v1.AuditEntryDay
+ */
+export declare type AuditEntryDayJson = {
+  /**
+   * The day in UTC, such as `2026-04-30`.
+   *
+   * @generated from field: string day = 1;
+   */
+  day?: string;
+
+  /**
+   * Number of entries created on this day.
+   *
+   * @generated from field: int64 entry_count = 2;
+   */
+  entryCount?: string;
+};
+
+/**
+ * Describes the message gantry.audit.v1.AuditEntryDay.
+ * Use `create(AuditEntryDaySchema)` to create a new message.
+ */
+export declare const AuditEntryDaySchema: GenMessage<AuditEntryDay, {jsonType: AuditEntryDayJson}>;
+
+/**
  * Completed, rehearsed and refused requests: every change, every write with validateOnly, every refused call, every
  * sign-in. Entries cannot be changed.
  *
@@ -611,6 +815,16 @@ export declare const AuditService: GenService<{
     methodKind: "unary";
     input: typeof ListAuditEntriesRequestSchema;
     output: typeof ListAuditEntriesResponseSchema;
+  },
+  /**
+   * Get the number of audit entries by day (UTC), for up to 400 days, in one organization. Takes the filters of ListAuditEntries.
+   *
+   * @generated from rpc gantry.audit.v1.AuditService.GetAuditEntryHistory
+   */
+  getAuditEntryHistory: {
+    methodKind: "unary";
+    input: typeof GetAuditEntryHistoryRequestSchema;
+    output: typeof AuditEntryHistorySchema;
   },
 }>;
 

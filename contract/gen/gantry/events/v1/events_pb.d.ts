@@ -229,6 +229,20 @@ export declare type ListEventsRequest = Message<"gantry.events.v1.ListEventsRequ
    * @generated from field: int32 skip = 7;
    */
   skip: number;
+
+  /**
+   * Only events that happened after this time.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 8;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Only events that happened before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 9;
+   */
+  until?: Timestamp | undefined;
 };
 
 /**
@@ -285,6 +299,20 @@ export declare type ListEventsRequestJson = {
    * @generated from field: int32 skip = 7;
    */
   skip?: number;
+
+  /**
+   * Only events that happened after this time.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 8;
+   */
+  since?: TimestampJson;
+
+  /**
+   * Only events that happened before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 9;
+   */
+  until?: TimestampJson;
 };
 
 /**
@@ -368,6 +396,152 @@ export declare type ListEventsResponseJson = {
  * Use `create(ListEventsResponseSchema)` to create a new message.
  */
 export declare const ListEventsResponseSchema: GenMessage<ListEventsResponse, {jsonType: ListEventsResponseJson}>;
+
+/**
+ * Which events to count.
+ *
+ * @generated from message gantry.events.v1.GetEventHistoryRequest
+ */
+export declare type GetEventHistoryRequest = Message<"gantry.events.v1.GetEventHistoryRequest"> & {
+  /**
+   * Narrows the events by place in the hierarchy. Required if the caller has access to several organizations.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
+   */
+  uidp?: UIDPFilter | undefined;
+
+  /**
+   * Only events of exactly these types; 50 at most.
+   *
+   * @generated from field: repeated string types = 2;
+   */
+  types: string[];
+
+  /**
+   * Number of days, today included: 90 when absent, 400 at most.
+   *
+   * @generated from field: int32 day_count = 3;
+   */
+  dayCount: number;
+};
+
+/**
+ * Which events to count.
+ *
+ * @generated from message gantry.events.v1.GetEventHistoryRequest
+ */
+export declare type GetEventHistoryRequestJson = {
+  /**
+   * Narrows the events by place in the hierarchy. Required if the caller has access to several organizations.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
+   */
+  uidp?: UIDPFilterJson;
+
+  /**
+   * Only events of exactly these types; 50 at most.
+   *
+   * @generated from field: repeated string types = 2;
+   */
+  types?: string[];
+
+  /**
+   * Number of days, today included: 90 when absent, 400 at most.
+   *
+   * @generated from field: int32 day_count = 3;
+   */
+  dayCount?: number;
+};
+
+/**
+ * Describes the message gantry.events.v1.GetEventHistoryRequest.
+ * Use `create(GetEventHistoryRequestSchema)` to create a new message.
+ */
+export declare const GetEventHistoryRequestSchema: GenMessage<GetEventHistoryRequest, {jsonType: GetEventHistoryRequestJson}>;
+
+/**
+ * Number of events by day.
+ *
+ * @generated from message gantry.events.v1.EventHistory
+ */
+export declare type EventHistory = Message<"gantry.events.v1.EventHistory"> & {
+  /**
+   * The days, newest first, including days without events. Counting stops at the newest 1,000,000 events of the organization:
+   * earlier days are absent, because their number is unknown.
+   *
+   * @generated from field: repeated gantry.events.v1.EventDay days = 1;
+   */
+  days: EventDay[];
+};
+
+/**
+ * Number of events by day.
+ *
+ * @generated from message gantry.events.v1.EventHistory
+ */
+export declare type EventHistoryJson = {
+  /**
+   * The days, newest first, including days without events. Counting stops at the newest 1,000,000 events of the organization:
+   * earlier days are absent, because their number is unknown.
+   *
+   * @generated from field: repeated gantry.events.v1.EventDay days = 1;
+   */
+  days?: EventDayJson[];
+};
+
+/**
+ * Describes the message gantry.events.v1.EventHistory.
+ * Use `create(EventHistorySchema)` to create a new message.
+ */
+export declare const EventHistorySchema: GenMessage<EventHistory, {jsonType: EventHistoryJson}>;
+
+/**
+ * The events of one day.
+ *
+ * @generated from message gantry.events.v1.EventDay
+ */
+export declare type EventDay = Message<"gantry.events.v1.EventDay"> & {
+  /**
+   * The day in UTC, such as `2026-04-30`.
+   *
+   * @generated from field: string day = 1;
+   */
+  day: string;
+
+  /**
+   * Number of events that happened on this day.
+   *
+   * @generated from field: int64 event_count = 2;
+   */
+  eventCount: bigint;
+};
+
+/**
+ * The events of one day.
+ *
+ * @generated from message gantry.events.v1.EventDay
+ */
+export declare type EventDayJson = {
+  /**
+   * The day in UTC, such as `2026-04-30`.
+   *
+   * @generated from field: string day = 1;
+   */
+  day?: string;
+
+  /**
+   * Number of events that happened on this day.
+   *
+   * @generated from field: int64 event_count = 2;
+   */
+  eventCount?: string;
+};
+
+/**
+ * Describes the message gantry.events.v1.EventDay.
+ * Use `create(EventDaySchema)` to create a new message.
+ */
+export declare const EventDaySchema: GenMessage<EventDay, {jsonType: EventDayJson}>;
 
 /**
  * One event on its way to one subscription.
@@ -640,6 +814,20 @@ export declare type ListDeliveriesRequest = Message<"gantry.events.v1.ListDelive
    * @generated from field: int32 skip = 6;
    */
   skip: number;
+
+  /**
+   * Only deliveries created after this time.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 7;
+   */
+  since?: Timestamp | undefined;
+
+  /**
+   * Only deliveries created before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 8;
+   */
+  until?: Timestamp | undefined;
 };
 
 /**
@@ -689,6 +877,20 @@ export declare type ListDeliveriesRequestJson = {
    * @generated from field: int32 skip = 6;
    */
   skip?: number;
+
+  /**
+   * Only deliveries created after this time.
+   *
+   * @generated from field: google.protobuf.Timestamp since = 7;
+   */
+  since?: TimestampJson;
+
+  /**
+   * Only deliveries created before this time.
+   *
+   * @generated from field: google.protobuf.Timestamp until = 8;
+   */
+  until?: TimestampJson;
 };
 
 /**
@@ -772,6 +974,152 @@ export declare type ListDeliveriesResponseJson = {
  * Use `create(ListDeliveriesResponseSchema)` to create a new message.
  */
 export declare const ListDeliveriesResponseSchema: GenMessage<ListDeliveriesResponse, {jsonType: ListDeliveriesResponseJson}>;
+
+/**
+ * Which deliveries to count.
+ *
+ * @generated from message gantry.events.v1.GetDeliveryHistoryRequest
+ */
+export declare type GetDeliveryHistoryRequest = Message<"gantry.events.v1.GetDeliveryHistoryRequest"> & {
+  /**
+   * Narrows the deliveries by place in the hierarchy. Required if the caller has access to several organizations.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
+   */
+  uidp?: UIDPFilter | undefined;
+
+  /**
+   * Only deliveries in one of these states; none: any.
+   *
+   * @generated from field: repeated gantry.events.v1.DeliveryState states = 2;
+   */
+  states: DeliveryState[];
+
+  /**
+   * Number of days, today included: 90 when absent, 400 at most.
+   *
+   * @generated from field: int32 day_count = 3;
+   */
+  dayCount: number;
+};
+
+/**
+ * Which deliveries to count.
+ *
+ * @generated from message gantry.events.v1.GetDeliveryHistoryRequest
+ */
+export declare type GetDeliveryHistoryRequestJson = {
+  /**
+   * Narrows the deliveries by place in the hierarchy. Required if the caller has access to several organizations.
+   *
+   * @generated from field: chainguard.platform.common.UIDPFilter uidp = 1;
+   */
+  uidp?: UIDPFilterJson;
+
+  /**
+   * Only deliveries in one of these states; none: any.
+   *
+   * @generated from field: repeated gantry.events.v1.DeliveryState states = 2;
+   */
+  states?: DeliveryStateJson[];
+
+  /**
+   * Number of days, today included: 90 when absent, 400 at most.
+   *
+   * @generated from field: int32 day_count = 3;
+   */
+  dayCount?: number;
+};
+
+/**
+ * Describes the message gantry.events.v1.GetDeliveryHistoryRequest.
+ * Use `create(GetDeliveryHistoryRequestSchema)` to create a new message.
+ */
+export declare const GetDeliveryHistoryRequestSchema: GenMessage<GetDeliveryHistoryRequest, {jsonType: GetDeliveryHistoryRequestJson}>;
+
+/**
+ * Number of deliveries by day.
+ *
+ * @generated from message gantry.events.v1.DeliveryHistory
+ */
+export declare type DeliveryHistory = Message<"gantry.events.v1.DeliveryHistory"> & {
+  /**
+   * The days, newest first, including days without deliveries. Counting stops at the newest 1,000,000 deliveries of the organization:
+   * earlier days are absent, because their number is unknown.
+   *
+   * @generated from field: repeated gantry.events.v1.DeliveryDay days = 1;
+   */
+  days: DeliveryDay[];
+};
+
+/**
+ * Number of deliveries by day.
+ *
+ * @generated from message gantry.events.v1.DeliveryHistory
+ */
+export declare type DeliveryHistoryJson = {
+  /**
+   * The days, newest first, including days without deliveries. Counting stops at the newest 1,000,000 deliveries of the organization:
+   * earlier days are absent, because their number is unknown.
+   *
+   * @generated from field: repeated gantry.events.v1.DeliveryDay days = 1;
+   */
+  days?: DeliveryDayJson[];
+};
+
+/**
+ * Describes the message gantry.events.v1.DeliveryHistory.
+ * Use `create(DeliveryHistorySchema)` to create a new message.
+ */
+export declare const DeliveryHistorySchema: GenMessage<DeliveryHistory, {jsonType: DeliveryHistoryJson}>;
+
+/**
+ * The deliveries of one day.
+ *
+ * @generated from message gantry.events.v1.DeliveryDay
+ */
+export declare type DeliveryDay = Message<"gantry.events.v1.DeliveryDay"> & {
+  /**
+   * The day in UTC, such as `2026-04-30`.
+   *
+   * @generated from field: string day = 1;
+   */
+  day: string;
+
+  /**
+   * Number of deliveries created on this day.
+   *
+   * @generated from field: int64 delivery_count = 2;
+   */
+  deliveryCount: bigint;
+};
+
+/**
+ * The deliveries of one day.
+ *
+ * @generated from message gantry.events.v1.DeliveryDay
+ */
+export declare type DeliveryDayJson = {
+  /**
+   * The day in UTC, such as `2026-04-30`.
+   *
+   * @generated from field: string day = 1;
+   */
+  day?: string;
+
+  /**
+   * Number of deliveries created on this day.
+   *
+   * @generated from field: int64 delivery_count = 2;
+   */
+  deliveryCount?: string;
+};
+
+/**
+ * Describes the message gantry.events.v1.DeliveryDay.
+ * Use `create(DeliveryDaySchema)` to create a new message.
+ */
+export declare const DeliveryDaySchema: GenMessage<DeliveryDay, {jsonType: DeliveryDayJson}>;
 
 /**
  * Which delivery to send again.
@@ -1241,6 +1589,16 @@ export declare const EventsService: GenService<{
     input: typeof ListEventsRequestSchema;
     output: typeof ListEventsResponseSchema;
   },
+  /**
+   * Get the number of events by day (UTC) in one organization. Takes the filters of ListEvents.
+   *
+   * @generated from rpc gantry.events.v1.EventsService.GetEventHistory
+   */
+  getEventHistory: {
+    methodKind: "unary";
+    input: typeof GetEventHistoryRequestSchema;
+    output: typeof EventHistorySchema;
+  },
 }>;
 
 /**
@@ -1269,6 +1627,16 @@ export declare const DeliveriesService: GenService<{
     methodKind: "unary";
     input: typeof ListDeliveriesRequestSchema;
     output: typeof ListDeliveriesResponseSchema;
+  },
+  /**
+   * Get the number of deliveries by day (UTC) in one organization. Takes the filters of ListDeliveries.
+   *
+   * @generated from rpc gantry.events.v1.DeliveriesService.GetDeliveryHistory
+   */
+  getDeliveryHistory: {
+    methodKind: "unary";
+    input: typeof GetDeliveryHistoryRequestSchema;
+    output: typeof DeliveryHistorySchema;
   },
   /**
    * Send an event again, regardless of earlier results. It keeps its id, and its attempts count from 0 again.

@@ -300,6 +300,88 @@ export declare type ResolveResponseJson = {
 export declare const ResolveResponseSchema: GenMessage<ResolveResponse, {jsonType: ResolveResponseJson}>;
 
 /**
+ * The uids to look up.
+ *
+ * @generated from message gantry.names.v1.LookupRequest
+ */
+export declare type LookupRequest = Message<"gantry.names.v1.LookupRequest"> & {
+  /**
+   * 50 uids at most.
+   *
+   * @generated from field: repeated string uids = 1;
+   */
+  uids: string[];
+
+  /**
+   * Kinds of results, such as `Repo`; empty: all.
+   *
+   * @generated from field: repeated string types = 2;
+   */
+  types: string[];
+};
+
+/**
+ * The uids to look up.
+ *
+ * @generated from message gantry.names.v1.LookupRequest
+ */
+export declare type LookupRequestJson = {
+  /**
+   * 50 uids at most.
+   *
+   * @generated from field: repeated string uids = 1;
+   */
+  uids?: string[];
+
+  /**
+   * Kinds of results, such as `Repo`; empty: all.
+   *
+   * @generated from field: repeated string types = 2;
+   */
+  types?: string[];
+};
+
+/**
+ * Describes the message gantry.names.v1.LookupRequest.
+ * Use `create(LookupRequestSchema)` to create a new message.
+ */
+export declare const LookupRequestSchema: GenMessage<LookupRequest, {jsonType: LookupRequestJson}>;
+
+/**
+ * The resources with these uids.
+ *
+ * @generated from message gantry.names.v1.LookupResponse
+ */
+export declare type LookupResponse = Message<"gantry.names.v1.LookupResponse"> & {
+  /**
+   * In the order of the uids.
+   *
+   * @generated from field: repeated gantry.names.v1.SearchResult results = 1;
+   */
+  results: SearchResult[];
+};
+
+/**
+ * The resources with these uids.
+ *
+ * @generated from message gantry.names.v1.LookupResponse
+ */
+export declare type LookupResponseJson = {
+  /**
+   * In the order of the uids.
+   *
+   * @generated from field: repeated gantry.names.v1.SearchResult results = 1;
+   */
+  results?: SearchResultJson[];
+};
+
+/**
+ * Describes the message gantry.names.v1.LookupResponse.
+ * Use `create(LookupResponseSchema)` to create a new message.
+ */
+export declare const LookupResponseSchema: GenMessage<LookupResponse, {jsonType: LookupResponseJson}>;
+
+/**
  * Searches resources of every kind. Results are those that the caller's own lists contain.
  *
  * @generated from service gantry.names.v1.NamesService
@@ -327,6 +409,17 @@ export declare const NamesService: GenService<{
     methodKind: "unary";
     input: typeof ResolveRequestSchema;
     output: typeof ResolveResponseSchema;
+  },
+  /**
+   * Find the names and paths of up to 50 uids, such as those of a page of the audit log. Uids of resources that do not
+   * exist, or that the caller cannot list, are absent.
+   *
+   * @generated from rpc gantry.names.v1.NamesService.Lookup
+   */
+  lookup: {
+    methodKind: "unary";
+    input: typeof LookupRequestSchema;
+    output: typeof LookupResponseSchema;
   },
 }>;
 
