@@ -81,6 +81,9 @@ const nobodys: Readonly<Record<string, string>> = {
 
 let database: TestDatabase;
 let stage: Stage;
+/** Tables with rows of organizations until a server has worked on them in the background. */
+const queues: readonly string[] = ["due_dates_to_update", "unread_images_changes"];
+
 /** Issuers by where they are named, which decides if their email addresses are trusted. */
 let issuers: Readonly<Record<"own" | "below" | "foreign" | "listed" | "known", Issuer>>;
 let provider: FakeProvider;
@@ -181,6 +184,7 @@ const fill = async (organization: string): Promise<void> => {
   await sealAudit(world);
   const report = "insert into pushed_reports (repo_uid, manifest_digest, digest, document_digest, create_time, try_time)";
   await query(`${report} values ($1, $2, $2, $2, now(), now() + interval '10 years')`, [repo, pushed]);
+  await query("insert into unread_images (repo_uid, digest, owner, repo, tags) values ($1, $2, $3, 'app', '[]')", [repo, digest, organization]);
   const vex = "insert into vex_documents (repo_uid, manifest_digest, digest, document_digest, state, create_time, try_time)";
   await query(`${vex} values ($1, $2, $2, $2, 'READ', now(), now())`, [repo, pushed]);
   const stated = "insert into vex_statements (repo_uid, digest, vulnerability, manifest_digest, document_digest, number, product, status, justification, note";
@@ -408,7 +412,7 @@ const withoutEach = async (one: string, without: string, count: number, compare:
   const tables = await findTables();
   await keepRows(tables);
   const random = randomNumbers();
-  const owned = tables.filter(({ name }) => nobodys[name] === undefined);
+  const owned = tables.filter(({ name }) => nobodys[name] === undefined && !queues.includes(name));
   const inThisRun = new Set(shareOf(owned, 4));
   for (const table of owned) {
     const rows = await rowsOf(table, one, without);
@@ -427,6 +431,7 @@ const withoutEach = async (one: string, without: string, count: number, compare:
 
 test("every table has rows of organizations, or a listed owner", async () => {
   for (const table of await findTables()) {
+    if (queues.includes(table.name)) continue;
     const [ours, theirs] = [await rowsOf(table, victim, other), await rowsOf(table, other, victim)];
     assert.equal(ours.length + theirs.length > 0, nobodys[table.name] === undefined, table.name);
   }
