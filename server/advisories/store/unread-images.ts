@@ -74,7 +74,8 @@ export const refreshUnreadImages = async (rows: Write, start: string, limit: num
     rows,
     `with after as (select distinct repo_uid from unread_images_changes where repo_uid >= $1 order by repo_uid limit $2),
        before as (select distinct repo_uid from unread_images_changes where repo_uid < $1 order by repo_uid limit $2),
-       chosen as (select repo_uid from (select repo_uid, 1 as part from after union all select repo_uid, 2 from before) as either order by part, repo_uid limit $2)
+       chosen as (
+         select repo_uid from (select repo_uid, 1 as part from after union all select repo_uid, 2 from before) as either order by part, repo_uid limit $2)
      delete from unread_images_changes as each using chosen where each.repo_uid = chosen.repo_uid returning ${changedRepo.list}`,
     [start, limit],
   );

@@ -81,8 +81,8 @@ export const feeds: readonly Mutant[] = [
   {
     attack: 306,
     file: "server/advisories/store/image-coverage.ts",
-    find: "(image.ecosystems = '[]' or image.partly_read or coalesce(image.ecosystems ?| gap.keys, false))",
-    replace: "coalesce(image.ecosystems ?| gap.keys, false)",
+    find: ") filter (where image.incomplete or ",
+    replace: ") filter (where ",
   },
   { attack: 307, file: coverage, find: "if (!feed.public && !covers(feed.group, group)) continue;", replace: "" },
   {

@@ -59,7 +59,7 @@ export const resources: readonly Mutant[] = [
     replace: "decision.basis ? advisory.uid",
   },
   { attack: 374, file: "server/advisories/feeds/decisions/statements.ts", find: "isShown(finding.decision) &&", replace: "" },
-  { attack: 375, file: "server/advisories/feeds/decisions/statements.ts", find: "!openClaims.has(key) && ", replace: "" },
+  { attack: 375, file: "server/advisories/feeds/decisions/statements.ts", find: "!openClaims.has(claim) && ", replace: "" },
   { attack: 376, file: "server/advisories/feeds/decisions/statements.ts", find: "if (cves.length > 1) return [vulnerability];", replace: "" },
   { attack: 327, file: "server/kernel/serve.ts", find: "    await authorize(kernel, call, rights, path, rows);\n", replace: "" },
   {
