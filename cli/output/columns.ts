@@ -62,12 +62,12 @@ const weightOf = (field: FieldFact, isNamed: boolean): number => {
   if (isSummary(field)) return 8;
   if (!isNamed && field.name === "create_time") return 8;
   if (field.shape === "list") return 0;
+  // Additive flags and choices are rarely set.
+  if (field.additive && (field.kind === "bool" || field.kind === "enum")) return 1;
   if (field.kind === "enum") return 7;
   if (field.sortable && field.kind !== "timestamp") return 6;
   if (field.kind === "timestamp") return field.name === "update_time" ? 0 : 3;
   if (field.uid) return 0;
-  // Additive flags are rarely set.
-  if (field.additive && field.kind === "bool") return 1;
   return isText(field) ? 2 : 4;
 };
 

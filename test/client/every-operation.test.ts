@@ -62,7 +62,11 @@ const answeredInVersion1 = nonEmpty(
 
 /** Returns a valid request; for version 1, the same as its counterpart, without values that both a field and the group filter could carry. */
 const requestOf = async (method: MethodFact): Promise<JsonObject> => {
-  if (!isViewed(method)) return answerableRequest(stage, method, place, true);
+  if (!isViewed(method)) {
+    const given = await answerableRequest(stage, method, place, true);
+    // Counts by day are those of one organization.
+    return method.rpc.endsWith("History") && method.input.byName.has("uidp") ? { ...given, uidp: { descendantsOf: place } } : given;
+  }
   const request = await answerableRequest(stage, method.view.of, place, true);
   const said = Object.entries(requestInView(method, request)).filter(
     ([key]) => !request.uidp || !method.input.byName.get(key)?.counterpart?.path.startsWith("uidp."),
