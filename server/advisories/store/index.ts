@@ -134,4 +134,4 @@ export {
   writeVulnerabilities,
 } from "./vulnerabilities.ts";
 export * from "./vulnerability-facts.ts";
-export { findUnreadImages, refreshUnreadImages } from "./unread-images.ts";
+export { findUnreadImages, isUnreadChanged, refreshUnreadImages } from "./unread-images.ts";

@@ -57,6 +57,11 @@ export const findUnreadImages = async (rows: Read, places: readonly CoveragePlac
   return { images: found, count: found[0]?.count ?? 0 };
 };
 
+const isAnyChanged = columns({ found: flag });
+
+export const isUnreadChanged = async (rows: Read): Promise<boolean> =>
+  (await isAnyChanged.findOne(rows, "select true as found from unread_images_changes limit 1")) !== undefined;
+
 const refreshKey = 730_141_294;
 
 const changedRepo = columns({ repoUid: expression("each.repo_uid", text) });

@@ -14,6 +14,7 @@ import {
   findUnmatchedRoots,
   isDecisionExpired,
   isSbomDue,
+  isUnreadChanged,
   postponeSbom,
   refreshUnreadImages,
   type WaitingSbom,
@@ -84,7 +85,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
   /** A list reads the tags of repos that are left, so a later turn continues, and retries after a failure. */
   const refreshUnread = async (): Promise<void> => {
     const endMs = performance.now() + limits.unreadImagesTurnMs;
-    for (let isMore = true; isMore && !stopped && performance.now() < endMs; ) {
+    for (let isMore = await isUnreadChanged(store.read); isMore && !stopped && performance.now() < endMs; ) {
       const start = randomBytes(20).toString("hex");
       isMore = await store
         .write((rows) => refreshUnreadImages(rows, start, limits.unreadImagesRepos))
