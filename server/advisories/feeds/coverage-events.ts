@@ -17,7 +17,7 @@ import {
 } from "#advisories/store";
 import type { Read, Write } from "#db";
 import { type CoverageState, ecosystemKey, readCoverage } from "./coverage.ts";
-import { backgroundCause } from "./finding-events.ts";
+import { backgroundCause, forEachRoot } from "./finding-events.ts";
 
 type CoverageChange = "lost" | "regained";
 
@@ -82,24 +82,23 @@ const recordChange = async (
 };
 
 /** Records the events of one organization. */
-const reportOrganization = (services: Services, cause: Cause, root: string): Promise<void> =>
-  services.store.write(async (rows) => {
-    await lockMatching(rows, root);
-    const checked = await checkAll(rows, services, await findCheckedEcosystemsOf(rows, root), services.clock());
-    await writeCoverageReports(
-      rows,
-      checked.flatMap(({ report }) => report ?? []),
-    );
-    for (const [group, own] of Map.groupBy(checked, ({ row }) => parentOf(row.uid)))
-      for (const change of ["lost", "regained"] as const) {
-        const found = own.filter((each) => each.change === change);
-        if (found.length > 0) await recordChange(rows, services, cause, group, change, found);
-      }
-  });
+const reportOrganization = async (rows: Write, services: Services, cause: Cause, root: string): Promise<void> => {
+  await lockMatching(rows, root);
+  const checked = await checkAll(rows, services, await findCheckedEcosystemsOf(rows, root), services.clock());
+  await writeCoverageReports(
+    rows,
+    checked.flatMap(({ report }) => report ?? []),
+  );
+  for (const [group, own] of Map.groupBy(checked, ({ row }) => parentOf(row.uid)))
+    for (const change of ["lost", "regained"] as const) {
+      const found = own.filter((each) => each.change === change);
+      if (found.length > 0) await recordChange(rows, services, cause, group, change, found);
+    }
+};
 
 /** Records events of coverage that was lost or regained. A failed organization is retried by the next check. */
 export const recordCoverageChanges = async (services: Services): Promise<void> => {
-  const { store, log, clock } = services;
+  const { store, clock } = services;
   const cause = backgroundCause("push", crypto.randomUUID());
   const roots = new Set<string>();
   for (let after = "", isLast = false; !isLast; ) {
@@ -108,7 +107,5 @@ export const recordCoverageChanges = async (services: Services): Promise<void> =
     after = held.at(-1)?.uid ?? after;
     isLast = held.length < limits.coverageCheckRows;
   }
-  for (const root of roots) {
-    await reportOrganization(services, cause, root).catch((failure: unknown) => log("findings.events.failed", { organization: root, cause: failure }));
-  }
+  await forEachRoot(services, roots, (rows, root) => reportOrganization(rows, services, cause, root));
 };

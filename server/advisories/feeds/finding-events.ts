@@ -91,7 +91,7 @@ export class FindingDigests {
 // ---- events of passing time -------------------------------------------------------------------------------------
 
 /** Runs a transaction for each organization. A failed one delays no other, and is retried in the next turn. */
-const forEachRoot = async ({ store, log }: Services, roots: readonly string[], work: (rows: Write, root: string) => Promise<void>): Promise<void> => {
+export const forEachRoot = async ({ store, log }: Services, roots: Iterable<string>, work: (rows: Write, root: string) => Promise<void>): Promise<void> => {
   for (const root of roots)
     await store.write((rows) => work(rows, root)).catch((cause: unknown) => log("findings.events.failed", { organization: root, cause }));
 };

@@ -157,16 +157,11 @@ export const writeCoverageReports = async (rows: Write, reports: readonly Covera
   );
 };
 
-const imageCount = columns({ images: expression("count(distinct (image.repo, image.identity))", number) });
+const imageCount = columns({ images: expression("coalesce(sum(image_count), 0)", number) });
 
 /** Counts a group's images with packages of any of these ecosystems, without the groups below. */
 export const countImagesWith = async (rows: Read, owner: string, keys: readonly string[]): Promise<number> =>
-  (
-    await imageCount.findOne(rows, `select ${imageCount.list} from image_coverage as image where image.owner = $1 and image.ecosystems ?| $2::text[]`, [
-      owner,
-      keys,
-    ])
-  )?.images ?? 0;
+  (await imageCount.findOne(rows, `select ${imageCount.list} from coverage_counts where owner = $1 and ecosystems ?| $2::text[]`, [owner, keys]))?.images ?? 0;
 
 /** One group, or one with its descendants. */
 export interface CoveragePlace {
@@ -234,7 +229,7 @@ const unjudgedImage = columns<UnjudgedImage>(unjudgedColumns);
 // $4 and $5: a group, and an ecosystem with its release.
 const gapsText = "(select owner, array_agg(key) as keys from unnest($4::text[], $5::text[]) as given(owner, key) group by owner) as gap";
 
-// With `incomplete`, or no packages and partly read layers: an image that no source covers.
+// The image has packages of an ecosystem that no source judges.
 const hasGap = "coalesce(image.ecosystems ?| gap.keys, false)";
 
 export type GroupGaps = readonly { readonly owner: string; readonly key: string }[];
