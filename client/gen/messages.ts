@@ -8211,6 +8211,52 @@ export interface RetentionRuleInput {
   previewOnly?: boolean | undefined;
 }
 
+/** A field that an update may change; "*" for all of them. */
+export type RetentionRulePath =
+  | "*"
+  | "name"
+  | "repoUid"
+  | "tagPattern"
+  | "versionRange"
+  | "keepAll"
+  | "keepLast"
+  | "keepVersions"
+  | "keepDays"
+  | "keepPulledDays"
+  | "inUseDays"
+  | "previewOnly";
+
+/** Keeps some of the tags that it matches, and lets the server delete the others. */
+export interface RetentionRuleUpdate {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** Name of the rule, once in its group. */
+  name?: string | undefined;
+  /** Apply the rule only to this repo, which must be below the group. Empty: to all repos below the group. */
+  repoUid?: string | undefined;
+  /** Match only tags with such a name: a pattern (RE2) for the whole name. Empty: all. */
+  tagPattern?: string | undefined;
+  /**
+   * Match only tags that are semantic versions in this range: up to four comparisons with `<`, `<=`, `>`, `>=` or
+   * `=`, separated by spaces. A leading `v` of a tag is ignored. Empty: all tags.
+   */
+  versionRange?: string | undefined;
+  /** Keep all matching tags, whatever other rules say. */
+  keepAll?: boolean | undefined;
+  /** Keep this number of matching tags in each repo, the most recently changed ones. 0: not set. */
+  keepLast?: number | undefined;
+  /** Keep this number of matching tags in each repo, those with the highest semantic versions. 0: not set. */
+  keepVersions?: number | undefined;
+  /** Keep tags that were changed in this number of days. 0: not set. */
+  keepDays?: number | undefined;
+  /** Keep tags that were pulled or changed in this number of days. 0: not set. */
+  keepPulledDays?: number | undefined;
+  /** Keep tags that identities with the label `runtime` pulled in this number of days. 0: 30. */
+  inUseDays?: number | undefined;
+  /** Show the effect in previews only, and delete nothing. */
+  previewOnly?: boolean | undefined;
+}
+
 /** Verdict on a tag, with its reason. */
 export interface RetentionVerdict {
   /** The tag. */
@@ -8534,6 +8580,25 @@ export interface SbomRule {
 export interface SbomRuleInput {
   /** Name of the rule, once in its repo or group. */
   name: string;
+  /** The reason for the rule. */
+  description?: string | undefined;
+}
+
+/** A field that an update may change; "*" for all of them. */
+export type SbomRulePath =
+  | "*"
+  | "name"
+  | "description";
+
+/**
+ * A rule that attaches an SBOM to each image of a repo, or of all repos below a group, that was read at least in
+ * part. Several rules may apply; one is enough.
+ */
+export interface SbomRuleUpdate {
+  /** Its uid: made by the server, never changed. The uid of the repo or group is its beginning. */
+  uid: string;
+  /** Name of the rule, once in its repo or group. */
+  name?: string | undefined;
   /** The reason for the rule. */
   description?: string | undefined;
 }
@@ -9300,6 +9365,14 @@ export interface UpdateRequestGroupRequest {
   updateMask?: readonly RequestGroupPath[] | undefined;
 }
 
+/** The retention rule to change. */
+export interface UpdateRetentionRuleRequest {
+  /** The rule with its new values; its uid says which. */
+  retentionRule: RetentionRuleUpdate;
+  /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
+  updateMask?: readonly RetentionRulePath[] | undefined;
+}
+
 /** The role binding to change. */
 export interface UpdateRoleBindingRequest {
   /** The role binding with its new values; its uid says which. */
@@ -9314,6 +9387,14 @@ export interface UpdateRoleRequest {
   role: RoleUpdate;
   /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
   updateMask?: readonly RolePath[] | undefined;
+}
+
+/** The rule to change. */
+export interface UpdateSbomRuleRequest {
+  /** The rule with its new values; its uid says which. */
+  sbomRule: SbomRuleUpdate;
+  /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
+  updateMask?: readonly SbomRulePath[] | undefined;
 }
 
 /** Whether a repo's images are kept up to date. */

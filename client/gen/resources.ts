@@ -385,8 +385,10 @@ import type {
   UpdateRepoReadmeRequest,
   UpdateRepoRequest,
   UpdateRequestGroupRequest,
+  UpdateRetentionRuleRequest,
   UpdateRoleBindingRequest,
   UpdateRoleRequest,
+  UpdateSbomRuleRequest,
   UpdateStatus,
   UpdateStatusRequest,
   UpdateTagRequest,
@@ -3385,6 +3387,21 @@ export class RegistryRetentionRulesApi {
   }
 
   /**
+   * Update a retention rule: only the fields that the mask names. The next run uses the changed rule. A rule that
+   * contradicts another one is refused (INVALID_ARGUMENT); the error names both.
+   *
+   * Needs `repo.update`, `tag.delete`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.retentionRules.update({ retentionRule: { uid: "RETENTION_RULE_UID", name: "old builds" }, updateMask: ["name"] });
+   * ```
+   */
+  update(request: UpdateRetentionRuleRequest, options?: RequestOptions): ApiCall<RetentionRule> {
+    return this.#client.one(operations.registryRetentionRulesUpdate, request, options);
+  }
+
+  /**
    * Delete a retention rule. Tags that it deleted can still be restored.
    *
    * Needs `repo.update`, `tag.delete`.
@@ -3465,6 +3482,20 @@ export class RegistrySbomRulesApi {
    */
   list(request: ListSbomRulesRequest = {}, options?: ListOptions): List<SbomRule, ListSbomRulesResponse> {
     return this.#client.list(operations.registrySbomRulesList, request, options);
+  }
+
+  /**
+   * Update the name or the reason of a rule: only the fields that the mask names.
+   *
+   * Needs `repo.update`, `manifest.create`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.sbomRules.update({ sbomRule: { uid: "SBOM_RULE_UID", name: "all images" }, updateMask: ["name"] });
+   * ```
+   */
+  update(request: UpdateSbomRuleRequest, options?: RequestOptions): ApiCall<SbomRule> {
+    return this.#client.one(operations.registrySbomRulesUpdate, request, options);
   }
 
   /**
