@@ -82,6 +82,9 @@ const textOf = (field: FieldFact, variant: number): string => {
 /** Fields that another user than the author changes: only their first value is used. */
 export const decidedByOthers: ReadonlySet<string> = new Set(["gantry.vulnerabilities.v1.AuthoredAdvisoryEvent.review_state"]);
 
+/** Fields that a rule allows or requires only together with others, so that none of them can be changed alone in every state. */
+export const decidedTogether: ReadonlySet<string> = new Set(["gantry.registry.v1.RetentionRule.keep_all", "gantry.registry.v1.RetentionRule.keep_last"]);
+
 /** Fields that create further rows with their own events, and so are not in the body of a single row. */
 const rowsBesides: ReadonlySet<string> = new Set(["gantry.vulnerabilities.v1.AuthoredAdvisory.initial_events"]);
 

@@ -3807,6 +3807,12 @@ export interface GetPullsRequest {
   digest?: string | undefined;
 }
 
+/** The organization. */
+export interface GetQuotasRequest {
+  /** Uid of the organization, or of a group in it. */
+  uid: string;
+}
+
 /** Which report to show. */
 export interface GetRawVulnReportRequest {
   /** The image. */
@@ -7238,6 +7244,26 @@ export interface QueryOsvRequestInput {
   pageToken?: string | undefined;
 }
 
+/** A quota limits what the organization has; a rate limits its requests. */
+export interface Quota {
+  /** Its name, such as `repos`, `blob-bytes` or `organization-requests`. */
+  name: string;
+  /** Most that the organization can have, in the unit of the name; of a rate, requests per second to one server. */
+  limit: string;
+  /** What it has now. Absent for rates, and if the caller may not list these resources in the whole organization. */
+  used?: string;
+  /** True: it is a rate. */
+  rate: boolean;
+}
+
+/** Quotas of an organization. */
+export interface Quotas {
+  /** Uid of the organization. */
+  uid: string;
+  /** All quotas and rates, by name. */
+  quotas: Quota[];
+}
+
 /** An SBOM as its tool wrote it. */
 export interface RawSbom {
   /** The text of the document, without the signed envelope that it came in. */
@@ -8215,7 +8241,6 @@ export interface RetentionRuleInput {
 export type RetentionRulePath =
   | "*"
   | "name"
-  | "repoUid"
   | "tagPattern"
   | "versionRange"
   | "keepAll"

@@ -142,6 +142,7 @@ import type {
   GetOverlayBindingRequest,
   GetOverlayRequest,
   GetPullsRequest,
+  GetQuotasRequest,
   GetRawVulnReportRequest,
   GetRegistrySettingsRequest,
   GetRepoCountBySourceRequest,
@@ -296,6 +297,7 @@ import type {
   Pulls,
   QueryOsvBatchRequest,
   QueryOsvRequest,
+  Quotas,
   RawSbom,
   RawSbomRequest,
   RawToken,
@@ -4600,6 +4602,29 @@ export class NamesApi {
   }
 }
 
+/** The operations of `gantry quotas`. */
+export class QuotasApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Get the quotas and rates of the organization of a group, with what the organization uses of them now.
+   *
+   * Needs `groups.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.quotas.get({ uid: "QUOTAS_UID" });
+   * ```
+   */
+  get(request: GetQuotasRequest, options?: RequestOptions): ApiCall<Quotas> {
+    return this.#client.one(operations.quotasGet, request, options);
+  }
+}
+
 /**
  * Lists and revokes sessions. A session begins with an interactive sign-in and holds the access tokens and the
  * refresh token that its program gets. Revoking it takes effect with the next request on every server.
@@ -4725,6 +4750,8 @@ export class ResourcesApi {
   readonly deletions: DeletionsApi;
   /** The operations of `gantry names`. */
   readonly names: NamesApi;
+  /** The operations of `gantry quotas`. */
+  readonly quotas: QuotasApi;
   /** The operations of `gantry sessions`. */
   readonly sessions: SessionsApi;
 
@@ -4742,6 +4769,7 @@ export class ResourcesApi {
     this.findings = new FindingsApi(client);
     this.deletions = new DeletionsApi(client);
     this.names = new NamesApi(client);
+    this.quotas = new QuotasApi(client);
     this.sessions = new SessionsApi(client);
   }
 

@@ -1,0 +1,57 @@
+// Quotas and rates of an organization. The operator sets them (server/application/quotas.ts); triggers count and enforce them.
+
+import { missingCapability } from "#authz";
+import { missing } from "#base/fault.ts";
+import { text } from "#base/json.ts";
+import { organizationQuotas, requestRates, rowQuotas, storageQuotas } from "#base/limits.ts";
+import { rootOf } from "#base/uid.ts";
+import { findQuotasOf, findResourceCounts, findRow, quotaNameOf } from "#db";
+import { type Outcome, type ReadContext, resource } from "#kernel";
+
+const counted: Readonly<Record<string, number>> = { ...organizationQuotas, ...rowQuotas, ...storageQuotas };
+
+/** What is needed to see the numbers of what has no List for callers. */
+const capabilitiesOfOthers: Readonly<Record<string, readonly string[]>> = {
+  "blob-bytes": ["repo.list"],
+  "pending-memberships": ["role_bindings.list"],
+  "scim-groups": ["identity_providers.scim.manage"],
+  "scim-members": ["identity_providers.scim.manage"],
+  "scim-users": ["identity_providers.scim.manage"],
+};
+
+/** Returns the names of the quotas whose resources the caller can list in the whole organization. */
+const visibleQuotas = ({ resources, rights }: ReadContext, organization: string): ReadonlySet<string> => {
+  const needed = new Map(Object.entries(capabilitiesOfOthers));
+  for (const { fact, operations, shape } of resources.values()) {
+    const list = operations.find(({ rpc, output }) => rpc.startsWith("List") && output.fields.some(({ message }) => message === fact));
+    if (fact.resource?.counted && list) needed.set(quotaNameOf(shape.table.name), list.capabilities);
+  }
+  const isVisible = (name: string): boolean => {
+    const capabilities = needed.get(name) ?? [];
+    return capabilities.length > 0 && missingCapability(rights, capabilities, organization) === undefined;
+  };
+  return new Set(Object.keys(counted).filter(isVisible));
+};
+
+const getQuotas = async (context: ReadContext): Promise<Outcome> => {
+  const { request, rows } = context;
+  const uid = text(request, "uid");
+  if (!(await findRow(rows, { name: "groups", columns: ["uid"] }, uid))) throw missing("iam", "Group", uid);
+  const organization = rootOf(uid);
+  const [set, counts] = await Promise.all([findQuotasOf(rows, organization), findResourceCounts(rows, organization)]);
+  const used = new Map([...counts].map(([table, count]) => [quotaNameOf(table), count]));
+  const visible = visibleQuotas(context, organization);
+  const quotas = Object.entries({ ...counted, ...requestRates }).map(([name, byDefault]) => {
+    const valueOf = (whose: string): number | undefined => set.find((each) => each.name === name && each.organization === whose)?.value;
+    const limit = valueOf(organization) ?? valueOf("") ?? byDefault;
+    return { name, limit: String(limit), rate: name in requestRates, ...(visible.has(name) ? { used: String(used.get(name) ?? 0) } : {}) };
+  });
+  quotas.sort((one, other) => (one.name < other.name ? -1 : 1));
+  return { reply: { uid: organization, quotas } };
+};
+
+export const quotas = resource({
+  service: "gantry.quotas.v1.QuotasService",
+  message: "gantry.quotas.v1.Quotas",
+  methods: { GetQuotas: { reads: getQuotas } },
+});
