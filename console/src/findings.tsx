@@ -1,7 +1,15 @@
 // Findings as tables show them.
 
 import type { ReactNode } from "react";
-import type { CoverageStatement, Finding, FindingSeverity, FindingSeverityCount, ListFindingsRequest, ListFindingsResponse } from "../../client/package.ts";
+import type {
+  CoverageStatement,
+  Finding,
+  FindingSeverity,
+  FindingSeverityCount,
+  ListFindingsRequest,
+  ListFindingsResponse,
+  VexStatus,
+} from "../../client/package.ts";
 import { advisoryAddress, imageAddress } from "./address.ts";
 import type { Question } from "./api.ts";
 import { Badge, type Column, Link, Name, Time } from "./parts.tsx";
@@ -58,6 +66,9 @@ const fixText = ({ fixState, fixedVersion }: Finding): ReactNode =>
     <span className="quiet">{fixState === "FINDING_FIX_STATE_WONT_FIX" ? texts.wontFix : texts.noFix}</span>
   );
 
+/** What the VEX statements attached to the image claim. */
+const statuses = ({ vexStatements }: Finding): readonly VexStatus[] => [...new Set(vexStatements.map(({ status }) => status))];
+
 export const epssText = (score: number): string => `${(score * 100).toFixed(1)} %`;
 
 /** Columns that tables of findings choose from. */
@@ -71,6 +82,11 @@ export const findingColumns = {
         </Link>
         {finding.exploited ? <Badge tone="warn">{exploitText(finding)}</Badge> : null}
         {finding.inUse ? <Badge tone="plain">{texts.inUse}</Badge> : null}
+        {statuses(finding).map((status) => (
+          <Badge key={status} tone="plain">
+            {texts.vexStates(texts.vexStatuses[status])}
+          </Badge>
+        ))}
       </>
     ),
   },

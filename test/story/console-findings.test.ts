@@ -40,6 +40,23 @@ before(async () => {
   const components = ["pkg:npm/lantern@1.0.0", "pkg:npm/cable@1.0.0", `pkg:npm/${encodeURIComponent(hostile)}@1.0.0`, "pkg:gem/unknown-source@1.0.0"];
   const sbom = { bomFormat: "CycloneDX", specVersion: "1.6", components: components.map((purl) => ({ type: "library", name: purl, purl })) };
   await registry.artifact([await registry.blob(JSON.stringify(sbom), "application/vnd.cyclonedx+json")], { subject: image });
+  const vex = {
+    "@context": "https://openvex.dev/ns/v0.2.0",
+    "@id": "https://supplier.example/vex/1",
+    author: hostile,
+    timestamp: "2026-01-15T00:00:00Z",
+    version: 1,
+    statements: [
+      {
+        vulnerability: { name: "CVE-2026-1001" },
+        products: [{ "@id": "pkg:npm/lantern@1.0.0" }],
+        status: "not_affected",
+        justification: "vulnerable_code_not_present",
+        impact_statement: `The parser is not built. ${hostile}`,
+      },
+    ],
+  };
+  await registry.artifact([await registry.blob(JSON.stringify(vex), "application/openvex+json")], { subject: image });
   await world.server.sboms.turn();
   await publish("GHSA-aaaa-0001", ["CVE-2026-1001"], "lantern", critical, "2.0.0");
   await publish("GHSA-aaaa-0002", ["CVE-2026-1002"], "cable", low);
@@ -111,6 +128,23 @@ test("findings are grouped by package, and a package leads to its findings", asy
   await rows.first().locator("a").click();
   await page.locator(".card .count", { hasText: "1 finding" }).waitFor();
   await page.locator("tbody tr", { hasText: "CVE-2026-1001" }).waitFor();
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("VEX statements attached to the image are shown next to their finding and in the form that decides, as claims", async () => {
+  const { page, problems, requests } = await opened.openAs("owner", findingsPath);
+  const row = page.locator("tbody tr", { hasText: "CVE-2026-1001" });
+  await row.locator(".badge", { hasText: "VEX: not affected" }).waitFor();
+  assert.equal(await page.locator("tbody tr", { hasText: "CVE-2026-1002" }).locator(".badge").count(), 0);
+  await row.locator("button").focus();
+  await page.keyboard.press("Enter");
+  const statements = page.locator("dialog section.statements");
+  await showsText(statements, /Not affected, the vulnerable code is not in the component claimed by <img src=x onerror=alert\(1\)>/);
+  await showsText(statements, /The parser is not built\. <img src=x/);
+  assert.equal(await page.locator("main img, dialog img, [onerror]").count(), 0);
+  await requireAccessible(page, "VEX statements");
   requireOperations(requests);
   assert.deepEqual(problems, []);
   await page.close();

@@ -13,6 +13,7 @@ import { SelectField } from "../select-field.tsx";
 import { usePreview, useSend } from "../send.ts";
 import { texts } from "../texts/decisions.ts";
 import { createDecision, effectOf } from "./requests.ts";
+import { VexStatements } from "./vex-statements.tsx";
 
 const states = {
   "not-affected": "FINDING_DECISION_STATE_NOT_AFFECTED",
@@ -94,6 +95,7 @@ export const DecideForm = ({ finding, place, onClose }: DecideFormProps): ReactN
             {problems.message}
           </p>
         )}
+        <VexStatements statements={finding.vexStatements} />
         <SelectField
           label={texts.decision}
           value={state}

@@ -22,6 +22,10 @@ export const texts = {
     FINDING_DECISION_STATE_UNDER_INVESTIGATION: "The findings stay in the list.",
     FINDING_DECISION_STATE_FALSE_POSITIVE: "The findings leave the list until the advisory changes.",
   },
+  vexTitle: "VEX statements attached to the image",
+  vexText: "Claims of those who push to the repo. They change no finding: decide yourself.",
+  vexClaimedBy: "claimed by",
+  vexNobody: "nobody",
   justification: "Justification",
   justifications: {
     FINDING_DECISION_JUSTIFICATION_UNSPECIFIED: "",

@@ -29,5 +29,6 @@ export const texts = {
   byDay: "Findings by day",
   onDay: (number: number, day: string): string => `${day}: ${counted(number, "finding", "findings")}`,
   trendOf: (before: number, since: string, now: number, until: string): string => `${count.format(before)} on ${since}, ${count.format(now)} on ${until}`,
+  vexStates: (status: string): string => `VEX: ${status.toLowerCase()}`,
   decideOn: (vulnerability: string, packageName: string): string => `Decide about ${vulnerability} in ${packageName}`,
 } as const;
