@@ -3217,7 +3217,10 @@ export interface Finding {
   severityRank: number;
   /** Origin of the severity; absent if it is unknown. */
   severityOrigin: FindingSeverityOrigin;
-  /** CVSS vector with the highest base score, of version 3 if there is one; empty if none is known. */
+  /**
+   * CVSS vector with the highest score, of version 2 only without a newer one; empty if none is known. Of a record
+   * with several versions, version 4.0 counts.
+   */
   cvssVector: string;
   /** Base score of the vector; 0 if none is known. */
   cvssScore: number;
@@ -3536,7 +3539,7 @@ export interface FindingSeverityCount {
  * - `FINDING_SEVERITY_ORIGIN_UNSPECIFIED`: None: the severity is unknown.
  * - `FINDING_SEVERITY_ORIGIN_DISTRIBUTION`: A word of the package's distribution.
  * - `FINDING_SEVERITY_ORIGIN_SOURCE`: A word of another source of the vulnerability.
- * - `FINDING_SEVERITY_ORIGIN_CVSS`: The highest CVSS base score.
+ * - `FINDING_SEVERITY_ORIGIN_CVSS`: The highest CVSS score.
  */
 export type FindingSeverityOrigin =
   | "FINDING_SEVERITY_ORIGIN_UNSPECIFIED"
