@@ -4903,6 +4903,8 @@ export interface ImageContents {
   sbomState: AttachedSbomState;
   /** Digest of the manifest of this SBOM, a referrer of the image; empty if it has none. */
   sbomDigest: string;
+  /** OpenVEX documents that were pushed for the image or for an index with it, the latest first, at most 20. */
+  vexDocuments: VexDocument[];
 }
 
 /**
@@ -9344,6 +9346,34 @@ export interface Upgrade {
   /** The newest version of the library. */
   latestVersion: string;
 }
+
+/** An OpenVEX document that was pushed for an image. */
+export interface VexDocument {
+  /** Digest of the manifest with the document. */
+  manifestDigest: string;
+  /** Digest of the document. */
+  documentDigest: string;
+  /** Whether it was read. */
+  state: VexDocumentState;
+  /** Why it cannot be read, as text; empty otherwise. */
+  problem: string;
+  /** When it was pushed. */
+  pushTime?: string;
+}
+
+/**
+ * Processing state of a pushed VEX document.
+ *
+ * - `VEX_DOCUMENT_STATE_UNSPECIFIED`: Not given.
+ * - `VEX_DOCUMENT_STATE_WAITING`: It was pushed and is going to be read.
+ * - `VEX_DOCUMENT_STATE_READ`: It was read: its statements are shown at the findings of the image.
+ * - `VEX_DOCUMENT_STATE_UNREADABLE`: It cannot be read; `problem` says why. None of its statements are shown.
+ */
+export type VexDocumentState =
+  | "VEX_DOCUMENT_STATE_UNSPECIFIED"
+  | "VEX_DOCUMENT_STATE_WAITING"
+  | "VEX_DOCUMENT_STATE_READ"
+  | "VEX_DOCUMENT_STATE_UNREADABLE";
 
 /** A statement of an OpenVEX document that was pushed for the image. Gantry verifies no signature of it. */
 export interface VexStatement {
