@@ -1,6 +1,7 @@
 // Scores as published: by the NVD for versions 2 and 3, in CVE records for version 4.0, and by another calculator for environments.
 
 import assert from "node:assert/strict";
+import { hash } from "node:crypto";
 import { test } from "node:test";
 import { cvssScore } from "./cvss.ts";
 
@@ -137,6 +138,28 @@ test("the score of a vector of version 4.0 includes its environment, and no supp
     assert.deepEqual(cvssScore(`CVSS:4.0/${vector}/S:P/AU:Y/R:I/V:C/RE:H/U:Red`), { score, version: "4.0" }, vector);
   }
   assert.equal(cvssScore("CVSS:4.0/AV:N/AC:L/AT:N/PR:N/UI:N/VC:N/VI:N/VA:N/SC:N/SI:N/SA:N")?.score, 0);
+});
+
+const values4: readonly (readonly [metric: string, values: string])[] = [
+  ...[["AV", "NALP"] as const, ["AC", "LH"] as const, ["AT", "NP"] as const, ["PR", "NLH"] as const, ["UI", "NPA"] as const],
+  ...["VC", "VI", "VA", "SC", "SI", "SA"].map((metric) => [metric, "HLN"] as const),
+  ...[["E", "XAPU"] as const, ["CR", "XHML"] as const, ["IR", "XHML"] as const, ["AR", "XHML"] as const],
+  ...[["MAV", "XNALP"] as const, ["MAC", "XLH"] as const, ["MAT", "XNP"] as const, ["MPR", "XNLH"] as const, ["MUI", "XNPA"] as const],
+  ...["MVC", "MVI", "MVA", "MSC"].map((metric) => [metric, "XHLN"] as const),
+  ...["MSI", "MSA"].map((metric) => [metric, "XSHLN"] as const),
+];
+
+test("the scores of 20,000 vectors of version 4.0, in 255 of the 270 groups, equal those of another calculator", () => {
+  let seed = 4;
+  const scores = Array.from({ length: 20_000 }, () => {
+    const steps = values4.map(([metric, values]) => {
+      seed = (seed * 16_807) % 2_147_483_647;
+      return `${metric}:${values.charAt(seed % values.length)}`;
+    });
+    return cvssScore(`CVSS:4.0/${steps.join("/")}`)?.score.toFixed(1);
+  });
+  // Of the scores by the Python package cvss 3.6.
+  assert.equal(hash("sha256", scores.join("\n")), "10b45b0eed2b5bf0e8cb5fe6005fc4c138b264fbee64028109e6dabdcccecd1f");
 });
 
 test("a text that is not a supported CVSS vector has no score", () => {
