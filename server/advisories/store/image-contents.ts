@@ -154,7 +154,8 @@ export interface AttachedSbom {
 
 /** Of an image that gets the state $3. */
 const coverageText = `case
-  when $3 in ('IMAGE_CONTENTS_STATE_INDEXED', 'IMAGE_CONTENTS_STATE_UNSUPPORTED') then case when held.coverage in ('LOST', 'REGAINED') then 'REGAINED' else '' end
+  when $3 in ('IMAGE_CONTENTS_STATE_INDEXED', 'IMAGE_CONTENTS_STATE_UNSUPPORTED') then
+    case when held.coverage in ('LOST', 'REGAINED') then 'REGAINED' else '' end
   when held.coverage in ('LOST', 'REGAINED') then 'LOST'
   when held.coverage = 'LOSING' or held.state = 'IMAGE_CONTENTS_STATE_INDEXED' then 'LOSING'
   else '' end`;
@@ -369,7 +370,7 @@ const changedText = "coverage in ('LOSING', 'REGAINED') and (coverage = 'REGAINE
 
 const changedRoot = columns({ root: expression("left(uid, 40)", text) });
 
-/** Returns the organizations of images whose layers became unreadable, or readable again, without an event. */
+/** Returns the organizations of images with layers that became unreadable, or readable again, without an event. */
 export const findRootsOfChangedContents = async (rows: Read, lostBeforeMs: number): Promise<string[]> => {
   const found = await changedRoot.find(rows, `select distinct ${changedRoot.list} from image_contents where ${changedText}`, [
     new Date(lostBeforeMs).toISOString(),
@@ -377,7 +378,7 @@ export const findRootsOfChangedContents = async (rows: Read, lostBeforeMs: numbe
   return found.map(({ root }) => root);
 };
 
-/** An image whose layers became unreadable, or readable again. */
+/** An image with layers that became unreadable, or readable again. */
 export type ChangedContents = RowOf<typeof changedContents>;
 
 const changedContents = columns({
@@ -387,7 +388,7 @@ const changedContents = columns({
   taggedDigests: expression("chosen.tagged", textList),
 });
 
-/** Notes that events say it, in the transaction of the events. The loss of an image without tags is forgotten. */
+/** Takes the changes of an organization, in the transaction of their events. The loss of an image without tags is forgotten. */
 export const takeChangedContents = (rows: Write, root: string, lostBeforeMs: number): Promise<ChangedContents[]> =>
   changedContents.find(
     rows,
