@@ -561,6 +561,8 @@ export const limits = {
   vexNoteLengthMax: 2_000,
   /** Statements of others that are shown next to a finding, the latest. */
   findingVexMax: 20,
+  /** Documents that are shown with the contents of an image, the latest. */
+  imageVexMax: 20,
   /** Repositories whose images get Gantry's own reports together. */
   ownReportRepos: 100,
   /**

@@ -3217,7 +3217,10 @@ export interface Finding {
   severityRank: number;
   /** Origin of the severity; absent if it is unknown. */
   severityOrigin: FindingSeverityOrigin;
-  /** CVSS vector with the highest base score, of version 3 if there is one; empty if none is known. */
+  /**
+   * CVSS vector with the highest score, of version 2 only without a newer one; empty if none is known. Of a record
+   * with several versions, version 4.0 counts.
+   */
   cvssVector: string;
   /** Base score of the vector; 0 if none is known. */
   cvssScore: number;
@@ -3536,7 +3539,7 @@ export interface FindingSeverityCount {
  * - `FINDING_SEVERITY_ORIGIN_UNSPECIFIED`: None: the severity is unknown.
  * - `FINDING_SEVERITY_ORIGIN_DISTRIBUTION`: A word of the package's distribution.
  * - `FINDING_SEVERITY_ORIGIN_SOURCE`: A word of another source of the vulnerability.
- * - `FINDING_SEVERITY_ORIGIN_CVSS`: The highest CVSS base score.
+ * - `FINDING_SEVERITY_ORIGIN_CVSS`: The highest CVSS score.
  */
 export type FindingSeverityOrigin =
   | "FINDING_SEVERITY_ORIGIN_UNSPECIFIED"
@@ -4906,6 +4909,8 @@ export interface ImageContents {
   sbomState: AttachedSbomState;
   /** Digest of the manifest of this SBOM, a referrer of the image; empty if it has none. */
   sbomDigest: string;
+  /** OpenVEX documents that were pushed for the image or for an index with it, the latest first, at most 20. */
+  vexDocuments: VexDocument[];
 }
 
 /**
@@ -9447,6 +9452,34 @@ export interface Upgrade {
   /** The newest version of the library. */
   latestVersion: string;
 }
+
+/** An OpenVEX document that was pushed for an image. */
+export interface VexDocument {
+  /** Digest of the manifest with the document. */
+  manifestDigest: string;
+  /** Digest of the document. */
+  documentDigest: string;
+  /** Whether it was read. */
+  state: VexDocumentState;
+  /** Why it cannot be read, as text; empty otherwise. */
+  problem: string;
+  /** When it was pushed. */
+  pushTime?: string;
+}
+
+/**
+ * Processing state of a pushed VEX document.
+ *
+ * - `VEX_DOCUMENT_STATE_UNSPECIFIED`: Not given.
+ * - `VEX_DOCUMENT_STATE_WAITING`: It was pushed and is going to be read.
+ * - `VEX_DOCUMENT_STATE_READ`: It was read: its statements are shown at the findings of the image.
+ * - `VEX_DOCUMENT_STATE_UNREADABLE`: It cannot be read; `problem` says why. None of its statements are shown.
+ */
+export type VexDocumentState =
+  | "VEX_DOCUMENT_STATE_UNSPECIFIED"
+  | "VEX_DOCUMENT_STATE_WAITING"
+  | "VEX_DOCUMENT_STATE_READ"
+  | "VEX_DOCUMENT_STATE_UNREADABLE";
 
 /** A statement of an OpenVEX document that was pushed for the image. Gantry verifies no signature of it. */
 export interface VexStatement {

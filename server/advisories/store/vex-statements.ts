@@ -188,3 +188,44 @@ export const findVexStatements = (rows: Read, packages: readonly JudgedPackage[]
       count,
     ],
   );
+
+interface PushedImage {
+  readonly repoUid: string;
+  readonly digest: string;
+}
+
+export type VexDocument = RowOf<typeof vexDocument>;
+
+const vexDocument = columns({
+  repoUid: expression("given.repo_uid", text),
+  digest: expression("given.digest", text),
+  manifestDigest: expression("found.manifest_digest", text),
+  documentDigest: expression("found.document_digest", text),
+  state: expression("found.state", text),
+  problem: expression("found.problem", text),
+  pushTime: time("found.create_time"),
+});
+
+/** Returns up to `count` documents about each image, or about an index with it, the latest first. */
+export const findVexDocuments = (rows: Read, images: readonly PushedImage[], count: number): Promise<VexDocument[]> =>
+  vexDocument.find(
+    rows,
+    `with place as materialized (
+       select repo_uid from (select distinct repo_uid from unnest($1::text[]) as each(repo_uid)) as asked
+       where exists (select from vex_documents as document where document.repo_uid = asked.repo_uid)),
+     part as materialized (
+       select manifest.repo_uid, manifest.digest, manifest.index_digest from place join manifests as manifest on manifest.repo_uid = place.repo_uid
+       where manifest.digest = any($2::text[]))
+     select ${vexDocument.list} from unnest($1::text[], $2::text[]) as given(repo_uid, digest)
+     join place on place.repo_uid = given.repo_uid
+     cross join lateral (
+       select document.manifest_digest, document.document_digest, document.state, document.problem, document.create_time
+       from (
+         select given.digest as digest
+         union select part.index_digest from part where part.repo_uid = given.repo_uid and part.digest = given.digest) as image
+       join vex_documents as document on document.repo_uid = given.repo_uid and document.digest = image.digest
+       order by document.create_time desc, document.manifest_digest, document.document_digest limit $3::integer
+     ) as found
+     order by found.create_time desc, found.manifest_digest, found.document_digest`,
+    [columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest), count],
+  );

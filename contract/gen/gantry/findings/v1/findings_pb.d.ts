@@ -138,7 +138,8 @@ export declare type Finding = Message<"gantry.findings.v1.Finding"> & {
   severityOrigin: FindingSeverityOrigin;
 
   /**
-   * CVSS vector with the highest base score, of version 3 if there is one; empty if none is known.
+   * CVSS vector with the highest score, of version 2 only without a newer one; empty if none is known. Of a record with
+   * several versions, version 4.0 counts.
    *
    * @generated from field: string cvss_vector = 17;
    */
@@ -393,7 +394,8 @@ export declare type FindingJson = {
   severityOrigin?: FindingSeverityOriginJson;
 
   /**
-   * CVSS vector with the highest base score, of version 3 if there is one; empty if none is known.
+   * CVSS vector with the highest score, of version 2 only without a newer one; empty if none is known. Of a record with
+   * several versions, version 4.0 counts.
    *
    * @generated from field: string cvss_vector = 17;
    */
@@ -2283,7 +2285,7 @@ export enum FindingSeverityOrigin {
   SOURCE = 2,
 
   /**
-   * The highest CVSS base score.
+   * The highest CVSS score.
    *
    * @generated from enum value: FINDING_SEVERITY_ORIGIN_CVSS = 3;
    */
