@@ -456,6 +456,14 @@ export const limits = {
   imageLayersMax: 500,
   imagePathsMax: 4_000_000,
   imageReadMs: 30 * 60 * 1000,
+  /** Images with the same layers, the oldest, among which a base image is looked for. */
+  baseImageCandidates: 200,
+  /** Above this number of images, the layers of all images of the organization are read once. */
+  baseImageLookups: 1_000,
+  /** Tags that are listed for a base image. */
+  baseImageTags: 10,
+  /** Length of the name of a base image in an annotation. */
+  baseImageNameMax: 300,
   composedAtOnceMax: 50_000,
   composeMs: 2 * 60 * 1000,
   composeHeapMb: 512,

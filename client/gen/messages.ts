@@ -1108,6 +1108,41 @@ export interface AvailabilitySummary {
   blockingSubmit: number;
 }
 
+/** The image that another one was built on. Of several, the one with the most layers. */
+export interface BaseImage {
+  /** How it is known. */
+  origin: BaseImageOrigin;
+  /**
+   * Its name: `base:1.2` (by digest without a tag) of an image in the organization, or the name that the annotation
+   * claims.
+   */
+  reference: string;
+  /** Digest that its tags point at, or the claimed digest; empty if it is unknown. */
+  digest: string;
+  /** Name of its repo; empty if only an annotation names it. */
+  repo: string;
+  /** Uid of its repo; empty if only an annotation names it. */
+  repoUid: string;
+  /** Tags that point at it, at most 10. */
+  tags: string[];
+  /** How many of the lowest layers are the base image's; 0 if it is unknown. */
+  layerCount: number;
+}
+
+/**
+ * How a base image is known.
+ *
+ * - `BASE_IMAGE_ORIGIN_UNSPECIFIED`: Not given.
+ * - `BASE_IMAGE_ORIGIN_LAYERS`: The lowest layers of the image are all layers of the base image, which is in the
+ * same organization.
+ * - `BASE_IMAGE_ORIGIN_ANNOTATION`: An annotation of the manifest names it: `org.opencontainers.image.base.name`.
+ * The pusher claims it; Gantry verifies nothing.
+ */
+export type BaseImageOrigin =
+  | "BASE_IMAGE_ORIGIN_UNSPECIFIED"
+  | "BASE_IMAGE_ORIGIN_LAYERS"
+  | "BASE_IMAGE_ORIGIN_ANNOTATION";
+
 /** Role bindings to make. */
 export interface BatchCreateRoleBindingsRequest {
   /** Group to make them in. */
@@ -3267,6 +3302,17 @@ export interface Finding {
    * never change the state of the finding. Empty for a resolved finding.
    */
   vexStatements: VexStatement[];
+  /**
+   * Digest of the layer since which the image has the package in this version; empty if it is unknown, as for
+   * packages that only an SBOM names. Of several platforms, the first one that has the package.
+   */
+  layer: string;
+  /** Position of the layer, from 1 for the lowest; 0 if it is unknown. */
+  layerPosition: number;
+  /** Whether the package comes from the base image. */
+  fromBaseImage: FromBaseImage;
+  /** The base image; absent if none is known that you may list. */
+  baseImage?: BaseImage;
 }
 
 /** Findings of one day, as last counted on it. Resolved and suppressed findings do not count. */
@@ -3475,12 +3521,14 @@ export interface FindingGroup {
   /** When the first of its findings was found. */
   firstCreateTime?: string;
   /**
-   * What its findings have in common, in one field: the vulnerability, the name of the package, the image as
-   * `web:latest` (by digest without a tag), or the uid of the group.
+   * What its findings have in common, in one field: the vulnerability, the name of the package, the image or base
+   * image as `web:latest` (by digest without a tag), `unknown` without a known base image, or the uid of the group.
    */
   label: string;
   /** Number of findings that are overdue. */
   overdueCount: string;
+  /** The base image; absent if it is unknown. Only for groups by base image. */
+  baseImage?: BaseImage;
 }
 
 /**
@@ -3491,13 +3539,15 @@ export interface FindingGroup {
  * - `FINDING_GROUP_BY_PACKAGE`: Name of the package.
  * - `FINDING_GROUP_BY_IMAGE`: Image: repo and digest.
  * - `FINDING_GROUP_BY_GROUP`: Group of the repo, without the groups below.
+ * - `FINDING_GROUP_BY_BASE_IMAGE`: Base image of the image; images without a known one are one group.
  */
 export type FindingGroupBy =
   | "FINDING_GROUP_BY_UNSPECIFIED"
   | "FINDING_GROUP_BY_VULNERABILITY"
   | "FINDING_GROUP_BY_PACKAGE"
   | "FINDING_GROUP_BY_IMAGE"
-  | "FINDING_GROUP_BY_GROUP";
+  | "FINDING_GROUP_BY_GROUP"
+  | "FINDING_GROUP_BY_BASE_IMAGE";
 
 /** Findings by day. */
 export interface FindingHistory {
@@ -3574,6 +3624,21 @@ export interface Fixed {
   /** Checksum of the scanner's database. */
   grypeDbChecksum: string;
 }
+
+/**
+ * Whether a package comes from the base image.
+ *
+ * - `FROM_BASE_IMAGE_UNSPECIFIED`: Not given.
+ * - `FROM_BASE_IMAGE_UNKNOWN`: Not known: no base image is known by its layers, or the layer of the package is
+ * not known.
+ * - `FROM_BASE_IMAGE_YES`: All layers with the package in this version are those of the base image.
+ * - `FROM_BASE_IMAGE_NO`: A layer above the base image has the package in this version.
+ */
+export type FromBaseImage =
+  | "FROM_BASE_IMAGE_UNSPECIFIED"
+  | "FROM_BASE_IMAGE_UNKNOWN"
+  | "FROM_BASE_IMAGE_YES"
+  | "FROM_BASE_IMAGE_NO";
 
 /** Which provider gets its first SCIM token. */
 export interface GenerateScimTokenRequest {

@@ -4453,8 +4453,8 @@ export class FindingsApi {
   }
 
   /**
-   * Group the findings in images of the groups visible to the caller by vulnerability, package, image or group, and
-   * count them. Every page counts all of them.
+   * Group the findings in images of the groups visible to the caller by vulnerability, package, image, base image
+   * or group, and count them. Every page counts all of them.
    *
    * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
    *

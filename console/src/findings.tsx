@@ -2,6 +2,7 @@
 
 import type { ReactNode } from "react";
 import type {
+  BaseImage,
   CoverageStatement,
   Finding,
   FindingSeverity,
@@ -71,6 +72,16 @@ const statuses = ({ vexStatements }: Finding): readonly VexStatus[] => [...new S
 
 export const epssText = (score: number): string => `${(score * 100).toFixed(1)} %`;
 
+/** Images that only an annotation names are not in this registry. */
+export const addressOfBase = ({ repoUid, digest }: BaseImage): string | undefined =>
+  repoUid === "" || digest === "" ? undefined : imageAddress(repoUid, digest);
+
+export const BaseImageLink = ({ base }: { readonly base: BaseImage }): ReactNode => {
+  const href = addressOfBase(base);
+  const name = <Name>{base.reference}</Name>;
+  return href === undefined ? name : <Link href={href}>{name}</Link>;
+};
+
 /** Columns that tables of findings choose from. */
 export const findingColumns = {
   vulnerability: {
@@ -100,6 +111,16 @@ export const findingColumns = {
     ),
   },
   fixedIn: { title: texts.fixedIn, cell: (finding) => <span className="long">{fixText(finding)}</span>, minor: true },
+  layer: {
+    title: texts.layer,
+    cell: ({ layerPosition, fromBaseImage, baseImage }) => (
+      <span className="long" title={layerPosition === 0 ? undefined : texts.layerNumber(layerPosition)}>
+        <span className={fromBaseImage === "FROM_BASE_IMAGE_UNKNOWN" ? "quiet" : undefined}>{texts.fromBase[fromBaseImage]}</span>{" "}
+        {baseImage === undefined || fromBaseImage !== "FROM_BASE_IMAGE_YES" ? null : <BaseImageLink base={baseImage} />}
+      </span>
+    ),
+    minor: true,
+  },
   image: {
     title: texts.image,
     cell: ({ repo, repoUid, tags, digest }) => {

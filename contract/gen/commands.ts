@@ -151,7 +151,7 @@ export const commands: readonly (readonly [domain: string, resource: string, ver
   ["findings","due-date-policies","list","gantry.findings.v1.DueDatePoliciesService/ListDueDatePolicies","List the due date policies visible to the caller"],
   ["findings","due-date-policies","delete","gantry.findings.v1.DueDatePoliciesService/DeleteDueDatePolicy","Delete a due date policy"],
   ["findings","","list","gantry.findings.v1.FindingsService/ListFindings","List the findings in images of the groups visible to the caller"],
-  ["findings","","group","gantry.findings.v1.FindingsService/GroupFindings","Group the findings in images of the groups visible to the caller by vulnerability, package, image or group, and count them"],
+  ["findings","","group","gantry.findings.v1.FindingsService/GroupFindings","Group the findings in images of the groups visible to the caller by vulnerability, package, image, base image or group, and count them"],
   ["findings","","get-history","gantry.findings.v1.FindingsService/GetFindingHistory","Get the number of findings by day (UTC) and severity, for up to 400 days"],
   ["registry","affected-images","list","gantry.images.v1.AffectedImagesService/ListAffectedImages","List the images that are or were affected by advisories, in the groups visible to the caller"],
   ["registry","image-contents","list","gantry.images.v1.ImageContentsService/ListImageContents","List the contents of images in the repos visible to the caller"],

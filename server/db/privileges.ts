@@ -34,6 +34,8 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   feed_schedules: rowsComeAndChange,
   feeds: rowsComeAndChange,
   headless_sessions: rowsComeAndGo,
+  // Deleted with their images.
+  image_layers: rowsComeAndChange,
   layer_contents: rowsComeAndChange,
   library_artifacts: rowsComeAndChange,
   library_versions: rowsComeAndChange,

@@ -184,6 +184,14 @@ const fill = async (organization: string): Promise<void> => {
   await sealAudit(world);
   const report = "insert into pushed_reports (repo_uid, manifest_digest, digest, document_digest, create_time, try_time)";
   await query(`${report} values ($1, $2, $2, $2, now(), now() + interval '10 years')`, [repo, pushed]);
+  // Above an image of the same organization that is its base.
+  const layers =
+    "insert into image_layers (uid, repo_uid, digest, platform, layers, chains, chain, packages, complete, claimed_name, claimed_digest, create_time)";
+  await query(
+    `${layers} select uid, repo_uid, digest, platform, '{one,two}', '{one,two}', 'two', '{}', true, '', '', now() from image_contents
+    where repo_uid = $1 on conflict do nothing`,
+    [repo],
+  );
   await query("insert into unread_images (repo_uid, digest, owner, repo, tags) values ($1, $2, $3, 'app', '[]')", [repo, digest, organization]);
   const vex = "insert into vex_documents (repo_uid, manifest_digest, digest, document_digest, state, create_time, try_time)";
   await query(`${vex} values ($1, $2, $2, $2, 'READ', now(), now())`, [repo, pushed]);
@@ -362,16 +370,19 @@ interface Table {
   readonly name: string;
   /** A SQL key of its rows. */
   readonly key: string;
+  /** Another table's rows are refused before it has theirs. */
+  readonly isFirst: boolean;
 }
 
 const findTables = async (): Promise<Table[]> => {
   const found = await query(
     `select relname, coalesce((select string_agg(format('%I::text', attname), $1 order by attnum) from pg_index join pg_attribute
-       on attrelid = indrelid and attnum = any(indkey) where indrelid = pg_class.oid and indisprimary), 't::text')
+       on attrelid = indrelid and attnum = any(indkey) where indrelid = pg_class.oid and indisprimary), 't::text'),
+       exists (select from pg_constraint where confrelid = pg_class.oid and contype = 'f' and not condeferrable)
      from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relname <> 'told_rows' order by relname`,
     [" || ' ' || "],
   );
-  return found.map(([name, key]) => ({ name: name ?? "", key: key ?? "" }));
+  return found.map(([name, key, isFirst]) => ({ name: name ?? "", key: key ?? "", isFirst: isFirst === "t" }));
 };
 
 /** Returns keys of the rows that name one organization and not the other. */
@@ -387,13 +398,14 @@ const keepRows = async (tables: readonly Table[]): Promise<void> => {
 };
 
 const restoreRows = async (tables: readonly Table[]): Promise<void> => {
+  const ordered = tables.toSorted((one, other) => Number(other.isFirst) - Number(one.isFirst));
   await query(`do $$
     declare
       each text;
       named text;
     begin
       set constraints all deferred;
-      foreach each in array array[${tables.map(({ name }) => `'${name}'`).join()}] loop
+      foreach each in array array[${ordered.map(({ name }) => `'${name}'`).join()}] loop
         select string_agg(quote_ident(attname), ',') into named from pg_attribute
         where attrelid = ('public.' || each)::regclass and attnum > 0 and not attisdropped and attgenerated = '';
         execute format('insert into public.%I (%s) overriding system value select %s from kept.%I as k

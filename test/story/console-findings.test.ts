@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { openConsoleWorld, requireAccessible, requireOperations, settled, showsText, showsTexts, type ConsoleWorld, views, visit } from "../console.ts";
+import { pushImage } from "../image-layers.ts";
 import { openOwners } from "../owner.ts";
 import { openPusher } from "../pusher.ts";
 import type { World } from "../world.ts";
@@ -248,6 +249,38 @@ test("findings by day are drawn once two days were counted", async () => {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     await requireAccessible(page, `${size.width} px, ${colorScheme}`);
   }
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("findings say whether the base image has their package, and are grouped by base image, which leads to its page", async () => {
+  const owners = openOwners(world);
+  const npm = (name: string) => [{ name: `app/node_modules/${name}/package.json`, content: JSON.stringify({ name, version: "1.0.0" }) }];
+  const registry = (repo: string) => openPusher(world, `first-organization/based/${repo}`, () => owners.token());
+  const base = await pushImage(registry("base"), "12", npm("lantern"));
+  await pushImage(registry("app"), "1.0", npm("lantern"), npm("cable"));
+  await world.server.contents.turn();
+  await world.server.sboms.turn();
+  const { page, problems, requests } = await opened.openAs("viewer", `${organizationPath}/based/-/findings`);
+  const rows = page.locator("tbody tr");
+  await rows.first().waitFor();
+  await showsText(rows.filter({ hasText: "app:1.0" }).filter({ hasText: "lantern" }), /2\.0\.0Base image base:12app:1\.0/);
+  await showsText(rows.filter({ hasText: "app:1.0" }).filter({ hasText: "cable" }), /No fixThis image app:1\.0/);
+  await showsText(rows.filter({ hasText: "base:12" }).filter({ hasNotText: "app:1.0" }), /2\.0\.0Unknown base:12/);
+  await visit(page, `${organizationPath}/based/-/findings?by=base`);
+  const groups = page.locator(".card", { hasText: "Findings by base image" }).locator("tbody tr");
+  await groups.first().waitFor();
+  assert.equal(await groups.count(), 2);
+  await showsText(groups.filter({ hasText: "base:12" }), /^base:12Critical21/);
+  await showsText(groups.filter({ hasText: "Unknown" }), /^UnknownCritical11/);
+  for (const { size, colorScheme } of views) {
+    await page.setViewportSize(size);
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await requireAccessible(page, `${size.width} px, ${colorScheme}`);
+  }
+  await groups.filter({ hasText: "base:12" }).locator("a").click();
+  await page.waitForURL((url) => url.pathname.endsWith(base.digest));
   requireOperations(requests);
   assert.deepEqual(problems, []);
   await page.close();

@@ -34,7 +34,7 @@ export type { Finding, FixState, ReportSeverity } from "./reports/findings.ts";
 export type { ReportImport, ReportImportSummary } from "./reports/import-reports.ts";
 export { unpackFindings, unpackRawReport } from "./reports/stored-report.ts";
 export type { OpenDocument } from "./sbom/document-queue.ts";
-export { type NamedPackage, packageOfLabel, type PackagesOfPurls, packagesOfPurls } from "./sbom/packages-of-purls.ts";
+export { type NamedPackage, packageOfLabel, type PackagesOfPurls, packagesOfPurls, positionsOfPurls } from "./sbom/packages-of-purls.ts";
 export { openSbomReaders, type SbomReaders } from "./sbom/read-waiting.ts";
 export { openShownCharts, type ShownCharts } from "./charts/shown-charts.ts";
 export { graphOf, type SbomGraph } from "./sbom/graph.ts";

@@ -5,6 +5,7 @@ import type { JsonObject } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
 import { columns, expression, json, nullableObject, number, type Read, type RowOf, text, textList, time, wideCount, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
+import { type ImageLayers, writeImageLayers } from "./image-layers.ts";
 
 /** Packages of these states count as the image's. */
 export const knownContentsText = "('IMAGE_CONTENTS_STATE_INDEXED', 'IMAGE_CONTENTS_STATE_PARTIAL')";
@@ -84,15 +85,20 @@ export const releaseContents = async (rows: Write, { uid, tries }: DueContents, 
 };
 
 export const isContentsOutdated = async (rows: Read, readerVersion: number): Promise<boolean> => {
-  const [row] = await rows.query("select exists (select from image_contents where due_time is null and reader_version < $1)", [readerVersion]);
+  const [row] = await rows.query(
+    `select exists (select from image_contents where due_time is null and reader_version < $1)
+       or exists (select from image_contents where due_time is null and not layers_written)`,
+    [readerVersion],
+  );
   return row?.[0] === "t";
 };
 
-/** Queues images that an older reader read; they keep their packages meanwhile. */
+/** Queues images of older readers, and images without stored layers; they keep their packages meanwhile. */
 export const requeueContents = async (rows: Write, readerVersion: number, nowMs: number, count: number): Promise<void> => {
   await rows.query(
     `update image_contents set due_time = $2, tries = 0 where uid = any(array(
-       select uid from image_contents where due_time is null and reader_version < $1 order by reader_version limit $3 for update))`,
+         select uid from image_contents where due_time is null and reader_version < $1 order by reader_version limit $3 for update))
+       or uid = any(array(select uid from image_contents where due_time is null and not layers_written order by uid limit $3 for update))`,
     [readerVersion, new Date(nowMs).toISOString(), count],
   );
 };
@@ -143,6 +149,8 @@ export interface ContentsResult {
   /** JSON; "" if unknown. */
   readonly operatingSystem: string;
   readonly readerVersion: number;
+  /** Undefined if nothing was read. */
+  readonly layers: ImageLayers | undefined;
 }
 
 /** The SBOM that the server attached to an image, by an SBOM rule. */
@@ -172,6 +180,7 @@ export const completeContents = async (
     `update image_contents as held set state = $3, packages = $4::jsonb, package_count = $5, problems = $6::jsonb, problem_count = $7,
        operating_system = nullif($8, '')::jsonb, reader_version = $9, due_time = null, tries = 0,
        platform = ${platformText}, sbom_state = $11, sbom_digest = $12, coverage = ${coverageText},
+       layers_written = true,
        update_time = greatest($10::timestamptz, update_time + interval '1 ms')
      where uid = $1 and tries = $2 and due_time is not null returning 1`,
     [
@@ -189,6 +198,7 @@ export const completeContents = async (
       sbom.digest,
     ],
   );
+  if (held.length > 0 && result.layers) writeImageLayers(rows, uid, result.layers);
   return held.length > 0;
 };
 

@@ -96,6 +96,7 @@ export * from "./finding-facts.ts";
 export { findFindingDays, findingDaysRetention, writeFindingDay } from "./finding-days.ts";
 export { findFindingGroups, type FindingGroup, type FindingGroupBy, isFindingGroupBy } from "./finding-groups.ts";
 export * from "./image-coverage.ts";
+export { type BaseScope, findLayeredPlatforms, type ImageLayers, type LayeredPlatform, type PackageOfImage } from "./image-layers.ts";
 export {
   findImagePackages,
   findPublicImages,

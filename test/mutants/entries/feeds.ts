@@ -23,6 +23,18 @@ export const feeds: readonly Mutant[] = [
     find: "join vex_statements as statement on statement.repo_uid = given.repo_uid and statement.digest = image.digest",
     replace: "join vex_statements as statement on statement.digest = image.digest",
   },
+  {
+    attack: 388,
+    file: "server/advisories/store/image-layers.ts",
+    find: 'where exists (select from visible where held.uid >= visible.low collate "C" and held.uid < visible.high collate "C")',
+    replace: "where true",
+  },
+  {
+    attack: 388,
+    file: "server/advisories/store/image-layers.ts",
+    find: "where left(uid, 40) = wanted.root and chain = wanted.chain",
+    replace: "where chain = wanted.chain",
+  },
   { attack: 380, file: vex, find: "if (drafts.length > limits.vexStatementsMax) throw", replace: "if (false) throw" },
   { attack: 380, file: vex, find: "if (packageCount > limits.vexPackagesMax) throw", replace: "if (false) throw" },
   { attack: 61, file: zip, find: "if (archive.entryCount > limits.feedArchiveEntriesMax) throw", replace: "if (false) throw" },
