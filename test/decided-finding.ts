@@ -1,4 +1,4 @@
-// A group with an image, a finding in it, and a decision that counts for the finding.
+// A group with an image, a finding in it, and a decision that counts for the finding; and a decision that waits for an approval.
 
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -18,6 +18,23 @@ const record = {
   affected: [{ package: { ecosystem: "npm", name: "sample" }, ranges: [{ type: "SEMVER", events: [{ introduced: "0" }] }] }],
 };
 
+const service = "gantry.decisions.v1.DecisionsService";
+
+const findingDecision = { vulnerability: "CVE-2026-9999", state: "FINDING_DECISION_STATE_FALSE_POSITIVE", reason: "The package is another one." };
+
+/** Creates a decision in a new group with an approval policy, and returns its uid. `token` is an owner's, `author` that of the decision. */
+export const createPendingDecision = async (
+  world: World,
+  parent: string,
+  token: () => Promise<string>,
+  author: () => Promise<string> = () => world.token(),
+): Promise<string> => {
+  const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name: "approvals" } }, { token: await token() }), "uid");
+  const policy = { parent: group, decisionApprovalPolicy: {} };
+  await world.ok("gantry.decisions.v1.DecisionApprovalPoliciesService/CreateDecisionApprovalPolicy", policy, { token: await token() });
+  return text(await world.ok(`${service}/CreateFindingDecision`, { parent: group, findingDecision }, { token: await author() }), "uid");
+};
+
 /** Creates them in the group. `token` is an owner's. */
 export const decideFinding = async (world: World, group: string, token: () => Promise<string>): Promise<void> => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-decided-"));
@@ -31,8 +48,9 @@ export const decideFinding = async (world: World, group: string, token: () => Pr
   const made = await world.ok("registry.ReposService/CreateRepo", { parent: group, repo: { name: "decided" } }, { token: await token() });
   const content = JSON.stringify({ name: "sample", version: "1.0.0" });
   await pushImage(openPusher(world, text(made, "uid"), token), "1", [{ name: "app/node_modules/sample/package.json", content }]);
-  const findingDecision = { vulnerability: "CVE-2026-9999", state: "FINDING_DECISION_STATE_FALSE_POSITIVE", reason: "The package is another one." };
-  await world.ok("gantry.decisions.v1.DecisionsService/CreateFindingDecision", { parent: group, findingDecision }, { token: await token() });
+  const decision = await world.ok(`${service}/CreateFindingDecision`, { parent: group, findingDecision }, { token: await token() });
+  if (text(decision, "approvalState") !== "")
+    await world.ok(`${service}/ApproveFindingDecision`, { uid: text(decision, "uid") }, { token: await world.token() });
   await world.server.contents.turn();
   await world.server.sboms.turn();
 };
