@@ -8,6 +8,7 @@ import { rootOf } from "#base/uid.ts";
 import { pushImage } from "./image-layers.ts";
 import { openPusher } from "./pusher.ts";
 import { runImport } from "./story/import.ts";
+import { bind, createIdentity } from "./story/installation.ts";
 import type { World } from "./world.ts";
 
 const record = {
@@ -22,17 +23,14 @@ const service = "gantry.decisions.v1.DecisionsService";
 
 const findingDecision = { vulnerability: "CVE-2026-9999", state: "FINDING_DECISION_STATE_FALSE_POSITIVE", reason: "The package is another one." };
 
-/** Creates a decision in a new group with an approval policy, and returns its uid. `token` is an owner's, `author` that of the decision. */
-export const createPendingDecision = async (
-  world: World,
-  parent: string,
-  token: () => Promise<string>,
-  author: () => Promise<string> = () => world.token(),
-): Promise<string> => {
+/** Creates a decision of another owner in a new group with an approval policy, and returns its uid. `token` is an owner's. */
+export const createPendingDecision = async (world: World, parent: string, token: () => Promise<string>): Promise<string> => {
   const group = text(await world.ok("iam.GroupsService/CreateGroup", { parent, group: { name: "approvals" } }, { token: await token() }), "uid");
   const policy = { parent: group, decisionApprovalPolicy: {} };
   await world.ok("gantry.decisions.v1.DecisionApprovalPoliciesService/CreateDecisionApprovalPolicy", policy, { token: await token() });
-  return text(await world.ok(`${service}/CreateFindingDecision`, { parent: group, findingDecision }, { token: await author() }), "uid");
+  const author = await createIdentity(world, group, "author", { issuer: "https://issuer.example.com", subject: "author" });
+  await bind(world, group, author, "owner");
+  return text(await world.ok(`${service}/CreateFindingDecision`, { parent: group, findingDecision }, { token: await world.token(author) }), "uid");
 };
 
 /** Creates them in the group. `token` is an owner's. */
@@ -49,7 +47,7 @@ export const decideFinding = async (world: World, group: string, token: () => Pr
   const content = JSON.stringify({ name: "sample", version: "1.0.0" });
   await pushImage(openPusher(world, text(made, "uid"), token), "1", [{ name: "app/node_modules/sample/package.json", content }]);
   const decision = await world.ok(`${service}/CreateFindingDecision`, { parent: group, findingDecision }, { token: await token() });
-  if (text(decision, "approvalState") !== "")
+  if (text(decision, "approvalState").endsWith("_PENDING"))
     await world.ok(`${service}/ApproveFindingDecision`, { uid: text(decision, "uid") }, { token: await world.token() });
   await world.server.contents.turn();
   await world.server.sboms.turn();

@@ -3356,7 +3356,7 @@ export interface FindingDecision {
   createTime: string;
   /** When it was last changed. */
   updateTime: string;
-  /** Whether another identity has approved it; absent if no approval was required. */
+  /** Whether it needs an approval, and has one. */
   approvalState: FindingDecisionApprovalState;
   /** Uid of the identity that approved it. */
   approver: string;
@@ -3365,16 +3365,18 @@ export interface FindingDecision {
 }
 
 /**
- * Whether another identity has approved a decision.
+ * Whether a decision needs the approval of another identity, and has it.
  *
- * - `FINDING_DECISION_APPROVAL_STATE_UNSPECIFIED`: No approval was required.
+ * - `FINDING_DECISION_APPROVAL_STATE_UNSPECIFIED`: Not given.
  * - `FINDING_DECISION_APPROVAL_STATE_PENDING`: It waits for an approval, and counts for nothing.
  * - `FINDING_DECISION_APPROVAL_STATE_APPROVED`: It is approved.
+ * - `FINDING_DECISION_APPROVAL_STATE_NOT_REQUIRED`: No approval was required.
  */
 export type FindingDecisionApprovalState =
   | "FINDING_DECISION_APPROVAL_STATE_UNSPECIFIED"
   | "FINDING_DECISION_APPROVAL_STATE_PENDING"
-  | "FINDING_DECISION_APPROVAL_STATE_APPROVED";
+  | "FINDING_DECISION_APPROVAL_STATE_APPROVED"
+  | "FINDING_DECISION_APPROVAL_STATE_NOT_REQUIRED";
 
 /** A decision about the findings of a vulnerability. */
 export interface FindingDecisionInput {

@@ -364,11 +364,13 @@ interface Table {
   readonly key: string;
 }
 
+/** Returns tables with a foreign key that is checked at once last, so that rows are restored after those that they refer to. */
 const findTables = async (): Promise<Table[]> => {
   const found = await query(
     `select relname, coalesce((select string_agg(format('%I::text', attname), $1 order by attnum) from pg_index join pg_attribute
        on attrelid = indrelid and attnum = any(indkey) where indrelid = pg_class.oid and indisprimary), 't::text')
-     from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relname <> 'told_rows' order by relname`,
+     from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relname <> 'told_rows'
+     order by exists (select from pg_constraint where conrelid = pg_class.oid and contype = 'f' and not condeferrable), relname`,
     [" || ' ' || "],
   );
   return found.map(([name, key]) => ({ name: name ?? "", key: key ?? "" }));

@@ -265,12 +265,7 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
       return { parent: await decidedGroup };
     },
     "gantry.decisions.v1.DecisionsService/ApproveFindingDecision": async () => ({
-      uid: await createPendingDecision(
-        world,
-        world.organization,
-        () => stage.owner(),
-        () => stage.owner(),
-      ),
+      uid: await createPendingDecision(world, world.organization, () => stage.owner()),
     }),
     "gantry.registry.v1.PullsService/GetPulls": async () => ({ uid: await newPulledRepo() }),
     "gantry.registry.v1.PullsService/FindPulls": async () => ({ uid: await newPulledRepo() }),

@@ -10,7 +10,7 @@ import { type Authoring, openAuthoring, type Tenant } from "../authoring.ts";
 const service = "gantry.decisions.v1.DecisionsService";
 const policies = "gantry.decisions.v1.DecisionApprovalPoliciesService";
 const dayMs = 86_400_000;
-const [pending, approved] = ["PENDING", "APPROVED"].map((state) => `FINDING_DECISION_APPROVAL_STATE_${state}`);
+const [pending, approved, notRequired] = ["PENDING", "APPROVED", "NOT_REQUIRED"].map((state) => `FINDING_DECISION_APPROVAL_STATE_${state}`);
 
 let stage: Authoring;
 let made = 0;
@@ -119,7 +119,7 @@ test("a policy applies to its group and the groups below, and a group below cann
     for (const group of [own.group, team, inner, sibling]) all.push((await decide(own, {}, group)).approvalState);
     return all;
   };
-  assert.deepEqual(await states(), [undefined, pending, pending, undefined]);
+  assert.deepEqual(await states(), [notRequired, pending, pending, notRequired]);
   const { token } = await stage.newOwner(inner, "inner");
   const answers = [
     await stage.world.call(`${policies}/DeleteDecisionApprovalPolicy`, { uid: policy }, { token }),
@@ -127,7 +127,7 @@ test("a policy applies to its group and the groups below, and a group below cann
   ];
   assert.deepEqual([answers[0]?.code, answers[1]?.reply.approvalState], [codes.PERMISSION_DENIED, pending]);
   await deletePolicy(own, policy);
-  assert.deepEqual(await states(), [undefined, undefined, undefined, undefined]);
+  assert.deepEqual(await states(), [notRequired, notRequired, notRequired, notRequired]);
 });
 
 test("existing decisions stay in force when a policy is created, and pending ones stay pending when it is deleted", async () => {
@@ -151,7 +151,7 @@ test("existing decisions stay in force when a policy is created, and pending one
 test("UNDER_INVESTIGATION needs no approval, and a decision is withdrawn without one", async () => {
   const own = await newTenant();
   await setPolicy(own);
-  assert.equal((await decide(own, { state: "FINDING_DECISION_STATE_UNDER_INVESTIGATION" })).approvalState, undefined);
+  assert.equal((await decide(own, { state: "FINDING_DECISION_STATE_UNDER_INVESTIGATION" })).approvalState, notRequired);
   assert.deepEqual(await open(own), ["web UNDER_INVESTIGATION"]);
   const uid = text(await decide(own, { packageName: "openssl" }), "uid");
   await approve(own, uid);

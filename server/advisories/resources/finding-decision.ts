@@ -42,6 +42,7 @@ const acceptedState = "FINDING_DECISION_STATE_ACCEPTED";
 const notAffectedState = "FINDING_DECISION_STATE_NOT_AFFECTED";
 const underInvestigationState = "FINDING_DECISION_STATE_UNDER_INVESTIGATION";
 const approvedState = "FINDING_DECISION_APPROVAL_STATE_APPROVED";
+const notRequiredState = "FINDING_DECISION_APPROVAL_STATE_NOT_REQUIRED";
 
 const givenEnum = (draft: JsonObject, name: string): string => {
   const value = text(draft, name);
@@ -93,6 +94,7 @@ const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation
       `organization:${organization}`,
       `decisions about findings: at most ${limits.findingDecisionsEach} in one organization`,
     );
+  draft.approvalState = notRequiredState;
   await requireApproval(draft, context);
   return [];
 };
@@ -146,8 +148,8 @@ const approveDecision = async (context: WriteContext): Promise<Outcome> => {
   const uid = text(request, "uid");
   const before = await lockResource(context, found, uid);
   if (!before) throw missing(found.domain, found.fact.short, uid);
-  const held = givenEnum(before, "approvalState");
-  if (held === "") throw blocked("NO_APPROVAL_REQUIRED", uid, ["the decision needs no approval: it counts already"]);
+  const held = text(before, "approvalState");
+  if (held !== pendingDecision && held !== approvedState) throw blocked("NO_APPROVAL_REQUIRED", uid, ["the decision needs no approval: it counts already"]);
   await requireOtherPerson(context, before);
   if (held === approvedState) return { reply: (await withReopened(context, [before]))[0] ?? before, unchanged: true };
   if (hasExpired(before, nowMs)) throw blocked("DECISION_EXPIRED", uid, ["the decision has expired (expireTime): create another one"]);

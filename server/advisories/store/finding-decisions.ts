@@ -32,7 +32,7 @@ const findingDecision = columns({
 
 export const pendingDecision = "FINDING_DECISION_APPROVAL_STATE_PENDING";
 
-const isCounting = `approval_state is distinct from '${pendingDecision}'`;
+const isCounting = `approval_state <> '${pendingDecision}'`;
 
 /** Excludes expired and pending decisions. */
 export const findFindingDecisions = (rows: Read, root: string, nowMs: number): Promise<FindingDecision[]> =>

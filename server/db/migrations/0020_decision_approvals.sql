@@ -13,7 +13,7 @@ create index decision_approval_policies_by_parent on decision_approval_policies 
 create index decision_approval_policies_in_root on decision_approval_policies (uid) where length(uid) = 40;
 
 alter table finding_decisions
-  add column approval_state text,
+  add column approval_state text not null default 'FINDING_DECISION_APPROVAL_STATE_NOT_REQUIRED',
   add column approver text not null default '',
   add column approve_time timestamptz(3),
   -- Uids and a hash of the email address by which the author could act; null: the author only.

@@ -126,7 +126,7 @@ export declare type FindingDecision = Message<"gantry.decisions.v1.FindingDecisi
   updateTime?: Timestamp | undefined;
 
   /**
-   * Whether another identity has approved it; absent if no approval was required.
+   * Whether it needs an approval, and has one.
    *
    * @generated from field: gantry.decisions.v1.FindingDecisionApprovalState approval_state = 16;
    */
@@ -259,7 +259,7 @@ export declare type FindingDecisionJson = {
   updateTime?: TimestampJson;
 
   /**
-   * Whether another identity has approved it; absent if no approval was required.
+   * Whether it needs an approval, and has one.
    *
    * @generated from field: gantry.decisions.v1.FindingDecisionApprovalState approval_state = 16;
    */
@@ -1044,13 +1044,13 @@ export declare type FindingDecisionReopeningJson = "FINDING_DECISION_REOPENING_U
 export declare const FindingDecisionReopeningSchema: GenEnum<FindingDecisionReopening, FindingDecisionReopeningJson>;
 
 /**
- * Whether another identity has approved a decision.
+ * Whether a decision needs the approval of another identity, and has it.
  *
  * @generated from enum gantry.decisions.v1.FindingDecisionApprovalState
  */
 export enum FindingDecisionApprovalState {
   /**
-   * No approval was required.
+   * Not given.
    *
    * @generated from enum value: FINDING_DECISION_APPROVAL_STATE_UNSPECIFIED = 0;
    */
@@ -1069,14 +1069,21 @@ export enum FindingDecisionApprovalState {
    * @generated from enum value: FINDING_DECISION_APPROVAL_STATE_APPROVED = 2;
    */
   APPROVED = 2,
+
+  /**
+   * No approval was required.
+   *
+   * @generated from enum value: FINDING_DECISION_APPROVAL_STATE_NOT_REQUIRED = 3;
+   */
+  NOT_REQUIRED = 3,
 }
 
 /**
- * Whether another identity has approved a decision.
+ * Whether a decision needs the approval of another identity, and has it.
  *
  * @generated from enum gantry.decisions.v1.FindingDecisionApprovalState
  */
-export declare type FindingDecisionApprovalStateJson = "FINDING_DECISION_APPROVAL_STATE_UNSPECIFIED" | "FINDING_DECISION_APPROVAL_STATE_PENDING" | "FINDING_DECISION_APPROVAL_STATE_APPROVED";
+export declare type FindingDecisionApprovalStateJson = "FINDING_DECISION_APPROVAL_STATE_UNSPECIFIED" | "FINDING_DECISION_APPROVAL_STATE_PENDING" | "FINDING_DECISION_APPROVAL_STATE_APPROVED" | "FINDING_DECISION_APPROVAL_STATE_NOT_REQUIRED";
 
 /**
  * Describes the enum gantry.decisions.v1.FindingDecisionApprovalState.
