@@ -10,7 +10,9 @@ import { type Authoring, openAuthoring, type Tenant } from "../authoring.ts";
 const service = "gantry.decisions.v1.DecisionsService";
 const policies = "gantry.decisions.v1.DecisionApprovalPoliciesService";
 const dayMs = 86_400_000;
-const [pending, approved, notRequired] = ["PENDING", "APPROVED", "NOT_REQUIRED"].map((state) => `FINDING_DECISION_APPROVAL_STATE_${state}`);
+const pending = "FINDING_DECISION_APPROVAL_STATE_PENDING";
+const approved = "FINDING_DECISION_APPROVAL_STATE_APPROVED";
+const notRequired = "FINDING_DECISION_APPROVAL_STATE_NOT_REQUIRED";
 
 let stage: Authoring;
 let made = 0;
