@@ -3,12 +3,13 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { builtInRoleUid } from "#authz";
 import { text } from "#base/json.ts";
 import { rootOf } from "#base/uid.ts";
 import { pushImage } from "./image-layers.ts";
 import { openPusher } from "./pusher.ts";
 import { runImport } from "./story/import.ts";
-import { bind, createIdentity } from "./story/installation.ts";
+import { createIdentity } from "./story/installation.ts";
 import type { World } from "./world.ts";
 
 const record = {
@@ -29,7 +30,7 @@ export const createPendingDecision = async (world: World, parent: string, token:
   const policy = { parent: group, decisionApprovalPolicy: {} };
   await world.ok("gantry.decisions.v1.DecisionApprovalPoliciesService/CreateDecisionApprovalPolicy", policy, { token: await token() });
   const author = await createIdentity(world, group, "author", { issuer: "https://issuer.example.com", subject: "author" });
-  await bind(world, group, author, "owner");
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: author, roleUid: builtInRoleUid("owner") } });
   return text(await world.ok(`${service}/CreateFindingDecision`, { parent: group, findingDecision }, { token: await world.token(author) }), "uid");
 };
 
