@@ -613,6 +613,8 @@ export const limits = {
   /** Decisions about findings in one organization, which matching reads, and the longest time until one expires. */
   findingDecisionsEach: 10_000,
   decisionMsMax: 366 * 24 * 3600_000,
+  /** Policies in one organization that require approvals of decisions. */
+  approvalPoliciesEach: 100,
   /** Due date policies in one organization, which each matched finding reads, and findings that one step updates after a change. */
   dueDatePoliciesEach: 100,
   dueDateFindings: 2_000,

@@ -652,6 +652,12 @@ export interface AnalysisNotPlanned {
   note: string;
 }
 
+/** Which decision to approve. */
+export interface ApproveFindingDecisionRequest {
+  /** Its uid. */
+  uid: string;
+}
+
 /** Architectures of an image. */
 export interface Architectures {
   /** Their names, such as `amd64`, each once and in alphabetical order. */
@@ -1543,7 +1549,8 @@ export type Capability =
   | "CAP_GANTRY_IMMUTABLE_TAG_RULES_LIST"
   | "CAP_GANTRY_IMMUTABLE_TAG_RULES_DELETE"
   | "CAP_GANTRY_FINDING_DECISIONS_LIST"
-  | "CAP_GANTRY_FINDINGS_DECIDE";
+  | "CAP_GANTRY_FINDINGS_DECIDE"
+  | "CAP_GANTRY_FINDINGS_REQUIRE_APPROVAL";
 
 /** Whether one capability is held at the place, and why. */
 export interface CapabilityReason {
@@ -1880,6 +1887,14 @@ export interface CreateAuthoredAdvisoryRequest {
   parent: string;
   /** The advisory. */
   authoredAdvisory: AuthoredAdvisoryInput;
+}
+
+/** The approval policy to create, and where. */
+export interface CreateDecisionApprovalPolicyRequest {
+  /** Group to create it in. */
+  parent: string;
+  /** The approval policy. */
+  decisionApprovalPolicy: DecisionApprovalPolicyInput;
 }
 
 /** The charts to record for a repo. */
@@ -2243,6 +2258,30 @@ export interface CustomOverlayInput {
   certificates?: CustomOverlayCertificatesInput | undefined;
 }
 
+/**
+ * Decisions of a group and the groups below that suppress findings need the approval of a second identity.
+ * UNDER_INVESTIGATION suppresses nothing, and needs none.
+ */
+export interface DecisionApprovalPolicy {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** The reason for the policy. */
+  description: string;
+  /** When it was made. */
+  createTime: string;
+  /** When it was last changed. */
+  updateTime: string;
+}
+
+/**
+ * Decisions of a group and the groups below that suppress findings need the approval of a second identity.
+ * UNDER_INVESTIGATION suppresses nothing, and needs none.
+ */
+export interface DecisionApprovalPolicyInput {
+  /** The reason for the policy. */
+  description?: string | undefined;
+}
+
 /** Which organization to decline. */
 export interface DeclineMembershipRequest {
   /** Uid of the organization, or of any group in it. */
@@ -2263,6 +2302,12 @@ export interface DeleteAuthoredAdvisoryEventRequest {
 
 /** Which advisory to delete. */
 export interface DeleteAuthoredAdvisoryRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which approval policy to delete. */
+export interface DeleteDecisionApprovalPolicyRequest {
   /** Its uid. */
   uid: string;
 }
@@ -3360,7 +3405,27 @@ export interface FindingDecision {
   createTime: string;
   /** When it was last changed. */
   updateTime: string;
+  /** Whether it needs an approval, and has one. */
+  approvalState: FindingDecisionApprovalState;
+  /** Uid of the identity that approved it. */
+  approver: string;
+  /** When it was approved. */
+  approveTime?: string;
 }
+
+/**
+ * Whether a decision needs the approval of another identity, and has it.
+ *
+ * - `FINDING_DECISION_APPROVAL_STATE_UNSPECIFIED`: Not given.
+ * - `FINDING_DECISION_APPROVAL_STATE_PENDING`: It waits for an approval, and counts for nothing.
+ * - `FINDING_DECISION_APPROVAL_STATE_APPROVED`: It is approved.
+ * - `FINDING_DECISION_APPROVAL_STATE_NOT_REQUIRED`: No approval was required.
+ */
+export type FindingDecisionApprovalState =
+  | "FINDING_DECISION_APPROVAL_STATE_UNSPECIFIED"
+  | "FINDING_DECISION_APPROVAL_STATE_PENDING"
+  | "FINDING_DECISION_APPROVAL_STATE_APPROVED"
+  | "FINDING_DECISION_APPROVAL_STATE_NOT_REQUIRED";
 
 /** A decision about the findings of a vulnerability. */
 export interface FindingDecisionInput {
@@ -3747,6 +3812,12 @@ export interface GetChartRequest {
   repoId: string;
   /** Digest of the chart: `sha256:` and 64 hex characters. */
   digest: string;
+}
+
+/** Which approval policy to get. */
+export interface GetDecisionApprovalPolicyRequest {
+  /** Its uid. */
+  uid: string;
 }
 
 /** Which deletion to get. */
@@ -5628,6 +5699,34 @@ export interface ListChartsByImageRepoResponse {
   unreadChartRepos: string[];
 }
 
+/** Which approval policies to list. */
+export interface ListDecisionApprovalPoliciesRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of approval policies. */
+export interface ListDecisionApprovalPoliciesResponse {
+  /** The approval policies of this page. */
+  decisionApprovalPolicies: DecisionApprovalPolicy[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
 /** Which deletions to list; all that the caller may see when nothing is set. */
 export interface ListDeletionsRequest {
   /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
@@ -5871,6 +5970,8 @@ export interface ListFindingDecisionsRequest {
   orderBy?: string | undefined;
   /** Results to leave out at the start of the page. */
   skip?: number | undefined;
+  /** Only decisions in this state of approval; absent or unspecified: all. */
+  approvalState?: FindingDecisionApprovalState | undefined;
 }
 
 /** One page of decisions. */

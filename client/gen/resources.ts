@@ -13,6 +13,7 @@ import type {
   Advisory,
   AdvisoryCoverage,
   AffectedImage,
+  ApproveFindingDecisionRequest,
   Architectures,
   Artifact,
   ArtifactVersion,
@@ -37,6 +38,7 @@ import type {
   CreateAccountAssociationRequest,
   CreateAuthoredAdvisoryEventRequest,
   CreateAuthoredAdvisoryRequest,
+  CreateDecisionApprovalPolicyRequest,
   CreateDeploymentRequest,
   CreateDueDatePolicyRequest,
   CreateExternalGroupRoleMappingRequest,
@@ -56,10 +58,12 @@ import type {
   CreateSbomRuleRequest,
   CreateSubscriptionRequest,
   CreateTagRequest,
+  DecisionApprovalPolicy,
   DeclineMembershipRequest,
   DeleteAccountAssociationRequest,
   DeleteAuthoredAdvisoryEventRequest,
   DeleteAuthoredAdvisoryRequest,
+  DeleteDecisionApprovalPolicyRequest,
   DeleteDueDatePolicyRequest,
   DeleteExternalGroupRoleMappingRequest,
   DeleteFindingDecisionRequest,
@@ -124,6 +128,7 @@ import type {
   GetAuthoredAdvisoryEventRequest,
   GetAuthoredAdvisoryRequest,
   GetChartRequest,
+  GetDecisionApprovalPolicyRequest,
   GetDeletionRequest,
   GetDeliveryHistoryRequest,
   GetDeliveryRequest,
@@ -199,6 +204,8 @@ import type {
   ListAuthoredAdvisoryEventsResponse,
   ListChartsByImageRepoRequest,
   ListChartsByImageRepoResponse,
+  ListDecisionApprovalPoliciesRequest,
+  ListDecisionApprovalPoliciesResponse,
   ListDeletionsRequest,
   ListDeletionsResponse,
   ListDeliveriesRequest,
@@ -4259,9 +4266,79 @@ export class AuditApi {
 }
 
 /**
+ * Approval policies of groups. While a group or a group above has at least one, a new decision that suppresses
+ * findings is pending until another identity approves it. Groups below cannot change that. Decisions that exist
+ * stay as they are.
+ */
+export class FindingsDecisionApprovalPoliciesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Create an approval policy. It applies to decisions that are created or restored from then on.
+   *
+   * Needs `gantry.findings.require_approval`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.decisionApprovalPolicies.create({ parent: "GROUP_UID", decisionApprovalPolicy: {} });
+   * ```
+   */
+  create(request: CreateDecisionApprovalPolicyRequest, options?: RequestOptions): ApiCall<DecisionApprovalPolicy> {
+    return this.#client.one(operations.findingsDecisionApprovalPoliciesCreate, request, options);
+  }
+
+  /**
+   * Get an approval policy by its uid.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.decisionApprovalPolicies.get({ uid: "DECISION_APPROVAL_POLICY_UID" });
+   * ```
+   */
+  get(request: GetDecisionApprovalPolicyRequest, options?: RequestOptions): ApiCall<DecisionApprovalPolicy> {
+    return this.#client.one(operations.findingsDecisionApprovalPoliciesGet, request, options);
+  }
+
+  /**
+   * List the approval policies visible to the caller.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const decisionApprovalPolicy of gantry.findings.decisionApprovalPolicies.list()) console.log(decisionApprovalPolicy.uid);
+   * ```
+   */
+  list(request: ListDecisionApprovalPoliciesRequest = {}, options?: ListOptions): List<DecisionApprovalPolicy, ListDecisionApprovalPoliciesResponse> {
+    return this.#client.list(operations.findingsDecisionApprovalPoliciesList, request, options);
+  }
+
+  /**
+   * Delete an approval policy. Pending decisions stay pending. New decisions need no approval if no other policy
+   * applies.
+   *
+   * Needs `gantry.findings.require_approval`.
+   *
+   * @example
+   * ```ts
+   * await gantry.findings.decisionApprovalPolicies.delete({ uid: "DECISION_APPROVAL_POLICY_UID" });
+   * ```
+   */
+  delete(request: DeleteDecisionApprovalPolicyRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.findingsDecisionApprovalPoliciesDelete, request, options);
+  }
+}
+
+/**
  * Decisions of an organization about findings (FindingsService). A decision applies to its group and the groups
  * below. If several decisions match a finding, the one of the nearest group counts, then the one with more
- * conditions, then the latest.
+ * conditions, then the latest. A decision that waits for an approval counts for nothing.
  */
 export class FindingsDecisionsApi {
   readonly #client: TypedClient;
@@ -4272,7 +4349,9 @@ export class FindingsDecisionsApi {
 
   /**
    * Create a decision about findings. It counts for advisories with their present content: findings of an advisory
-   * that changes or is added later are open again. `validateOnly` returns `finding_count` without creating it.
+   * that changes or is added later are open again. `validateOnly` returns `finding_count` without creating it. If
+   * an approval policy of the group or a group above applies, the decision is pending: it counts for nothing until
+   * ApproveFindingDecision.
    *
    * Needs `gantry.findings.decide`.
    *
@@ -4328,6 +4407,22 @@ export class FindingsDecisionsApi {
    */
   export(request: ExportFindingDecisionsRequest, options?: RequestOptions): ApiCall<FindingDecisionsDocument> {
     return this.#client.one(operations.findingsDecisionsExport, request, options);
+  }
+
+  /**
+   * Approve a pending decision, which counts from then on for advisories with the content that they had when it was
+   * created. PERMISSION_DENIED for its author: another identity, with another upstream user, approves it.
+   * FAILED_PRECONDITION if it has expired, or needs no approval. Idempotent.
+   *
+   * Needs `gantry.findings.decide`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.decisions.approve({ uid: "FINDING_DECISION_UID" });
+   * ```
+   */
+  approve(request: ApproveFindingDecisionRequest, options?: RequestOptions): ApiCall<FindingDecision> {
+    return this.#client.one(operations.findingsDecisionsApprove, request, options);
   }
 
   /**
@@ -4418,9 +4513,15 @@ export class FindingsDueDatePoliciesApi {
 export class FindingsApi {
   readonly #client: TypedClient;
   /**
+   * Approval policies of groups. While a group or a group above has at least one, a new decision that suppresses
+   * findings is pending until another identity approves it. Groups below cannot change that. Decisions that exist
+   * stay as they are.
+   */
+  readonly decisionApprovalPolicies: FindingsDecisionApprovalPoliciesApi;
+  /**
    * Decisions of an organization about findings (FindingsService). A decision applies to its group and the groups
    * below. If several decisions match a finding, the one of the nearest group counts, then the one with more
-   * conditions, then the latest.
+   * conditions, then the latest. A decision that waits for an approval counts for nothing.
    */
   readonly decisions: FindingsDecisionsApi;
   /**
@@ -4432,6 +4533,7 @@ export class FindingsApi {
 
   constructor(client: TypedClient) {
     this.#client = client;
+    this.decisionApprovalPolicies = new FindingsDecisionApprovalPoliciesApi(client);
     this.decisions = new FindingsDecisionsApi(client);
     this.dueDatePolicies = new FindingsDueDatePoliciesApi(client);
   }

@@ -45,6 +45,7 @@ import { file_chainguard_platform_vulnerabilities_v1_advisories } from "./chaing
 import { file_chainguard_platform_vulnerabilities_v2_advisories } from "./chainguard/platform/vulnerabilities/v2/advisories_pb.js";
 import { file_gantry_access_v1_access } from "./gantry/access/v1/access_pb.js";
 import { file_gantry_audit_v1_audit } from "./gantry/audit/v1/audit_pb.js";
+import { file_gantry_decisions_v1_approval_policies } from "./gantry/decisions/v1/approval_policies_pb.js";
 import { file_gantry_decisions_v1_decisions } from "./gantry/decisions/v1/decisions_pb.js";
 import { file_gantry_deletions_v1_deletions } from "./gantry/deletions/v1/deletions_pb.js";
 import { file_gantry_events_v1_events } from "./gantry/events/v1/events_pb.js";
@@ -123,6 +124,7 @@ export const files = [
   file_chainguard_platform_vulnerabilities_v2_advisories,
   file_gantry_access_v1_access,
   file_gantry_audit_v1_audit,
+  file_gantry_decisions_v1_approval_policies,
   file_gantry_decisions_v1_decisions,
   file_gantry_deletions_v1_deletions,
   file_gantry_events_v1_events,

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { objectList, text } from "#base/json.ts";
 import { openConsoleWorld, requireAccessible, requireOperations, settled, showsText, showsTexts, type ConsoleWorld, views, visit } from "../console.ts";
 import { pushImage } from "../image-layers.ts";
 import { openOwners } from "../owner.ts";
@@ -208,6 +209,56 @@ test("a finding is decided after its effect is shown, leaves the list, and is op
     [],
   );
   await page.close();
+});
+
+test("the form says that another person must approve, and a decision of another person is approved on the page of decisions", async () => {
+  const owners = openOwners(world);
+  const [token, parent] = [await owners.token(), world.organization];
+  const policies = "gantry.decisions.v1.DecisionApprovalPoliciesService";
+  const { uid } = await world.ok(`${policies}/CreateDecisionApprovalPolicy`, { parent, decisionApprovalPolicy: {} }, { token });
+  const findingDecision = { vulnerability: "CVE-2026-1001", state: "FINDING_DECISION_STATE_FALSE_POSITIVE", reason: "Another lantern." };
+  await world.ok("gantry.decisions.v1.DecisionsService/CreateFindingDecision", { parent, findingDecision }, { token });
+  const { page, problems, requests } = await opened.openAs("owner", findingsPath);
+  const dialog = page.locator("dialog");
+  await page.locator("tbody tr", { hasText: "CVE-2026-1002" }).locator("button").click();
+  await dialog.locator(".notice", { hasText: "Another person must approve" }).waitFor();
+  await dialog.locator("textarea").fill("Nobody reaches this code.");
+  await dialog.locator("button[type=submit]").click();
+  await dialog.waitFor({ state: "detached" });
+  await visit(page, decisionsPath);
+  const [own, other] = ["CVE-2026-1002", "CVE-2026-1001"].map((id) => page.locator("tbody tr", { hasText: id }));
+  assert.ok(own && other);
+  await showsText(own, /Not affected.*Waits for an approval/);
+  await showsText(other, /False positive.*Waits for an approval/);
+  for (const { size, colorScheme } of views) {
+    await page.setViewportSize(size);
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await settled(page);
+    await requireAccessible(page, `pending decisions, ${size.width} px, ${colorScheme}`);
+  }
+  const approve = async (row: typeof other): Promise<void> => {
+    await row.getByRole("button", { name: "Approve" }).click();
+    await dialog.locator(".form-actions .primary").click();
+  };
+  await approve(own);
+  await dialog.locator("[role=alert]", { hasText: "the author cannot approve" }).waitFor();
+  await page.keyboard.press("Escape");
+  await approve(other);
+  await dialog.waitFor({ state: "detached" });
+  await showsText(other, /False positive.*Approved/);
+  assert.equal(await other.getByRole("button", { name: "Approve" }).count(), 0);
+  await world.server.sboms.turn();
+  await visit(page, findingsPath);
+  await page.locator("tbody tr", { hasText: "CVE-2026-1002" }).waitFor();
+  await page.locator("tbody tr", { hasText: "CVE-2026-1001" }).waitFor({ state: "detached" });
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+  await world.ok(`${policies}/DeleteDecisionApprovalPolicy`, { uid: String(uid) }, { token });
+  const left = await world.ok("gantry.decisions.v1.DecisionsService/ListFindingDecisions", {}, { token });
+  for (const each of objectList(left, "findingDecisions"))
+    await world.ok("gantry.decisions.v1.DecisionsService/DeleteFindingDecision", { uid: text(each, "uid") }, { token });
+  await world.server.sboms.turn();
 });
 
 test("a caller who may not decide gets no button, and the page of decisions names the permission", async () => {

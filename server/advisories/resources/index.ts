@@ -5,6 +5,7 @@ import { advisory } from "./advisory.ts";
 import { affectedImage } from "./affected-image.ts";
 import { authoredAdvisoryEvent } from "./authored-advisory-event.ts";
 import { authoredAdvisory } from "./authored-advisory.ts";
+import { decisionApprovalPolicy } from "./decision-approval-policy.ts";
 import { dueDatePolicy } from "./due-date-policy.ts";
 import { feedFiles } from "./feed-files.ts";
 import { feed } from "./feed.ts";
@@ -22,6 +23,7 @@ export const advisoriesResources = [
   affectedImage,
   authoredAdvisoryEvent,
   authoredAdvisory,
+  decisionApprovalPolicy,
   dueDatePolicy,
   feedFiles,
   feed,

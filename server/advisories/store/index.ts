@@ -12,6 +12,7 @@ export {
   findPrivatePackageDocuments,
   type PackageDocument,
 } from "./affected-packages.ts";
+export { countApprovalPolicies, requiresApproval } from "./approval-policies.ts";
 export * from "./authored-advisories.ts";
 export * from "./changes-to-match.ts";
 export {
