@@ -561,6 +561,11 @@ export const limits = {
   vexNoteLengthMax: 2_000,
   /** Statements of others that are shown next to a finding, the latest. */
   findingVexMax: 20,
+  /** Trusted sources of VEX in one organization, each of which a signed document is compared with; signatures of one document. */
+  vexSourcesEach: 50,
+  vexSignaturesMax: 10,
+  vexRsaBitsMin: 2_048,
+  vexRsaBitsMax: 8_192,
   /** Repositories whose images get Gantry's own reports together. */
   ownReportRepos: 100,
   /**

@@ -23,7 +23,7 @@ const alsoRefers: Readonly<Record<string, string>> = {
 };
 
 /** Fields that take configured values; the contract's example is one. */
-const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.AcceptTermsRequest.document_ids"]);
+const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.AcceptTermsRequest.document_ids", "gantry.findings.v1.VexSource.public_key"]);
 
 // Rules across fields: only a verified organization has a kind. A retention rule keeps all tags or a number of them. Only a decision of
 // NOT_AFFECTED has a justification.
