@@ -144,7 +144,11 @@ const isFirst = (message: MessageFact, field: FieldFact): boolean => {
 export const writable = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly && !field.version1Only);
 
 /** Resources of a group that may name a repo below it, and no other. */
-export const refersBelow: ReadonlySet<string> = new Set(["gantry.registry.v1.RetentionRule", "gantry.decisions.v1.FindingDecision"]);
+export const refersBelow: ReadonlySet<string> = new Set([
+  "gantry.registry.v1.RetentionRule",
+  "gantry.decisions.v1.FindingDecision",
+  "gantry.findings.v1.VexSource",
+]);
 
 /** Optional references that only whole bodies have, because they restrict the resource's place. */
 const placeReferences: ReadonlySet<string> = new Set([...refersBelow].map((name) => `${name}.repo_uid`));

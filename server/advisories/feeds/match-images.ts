@@ -440,14 +440,14 @@ const matchHeld = async (
 ): Promise<void> => {
   const affecting = await findAffecting(rows, root, held, nowMs);
   const advisories = [...new Set([...affecting.values()].flatMap((each) => each.map(({ advisory }) => advisory)))];
+  const readStatements = await openTrustedStatements(rows, root);
   const readFacts = openFindingFacts(rows, root);
   const affectedLabels = [...held].flatMap(([label, { versions }]) =>
     [...versions].some(([version, owners]) => [...owners].some((owner) => affecting.has(versionKey(owner, label, version)))) ? [label] : [],
   );
   for (const chunk of chunksOf(repos)) {
     const images = affectedLabels.length > 0 ? await findTaggedImages(rows, chunk, affectedLabels) : [];
-    const statements = await openTrustedStatements(rows, images, advisories);
-    const drafts = draftsOf(packagesOf(images, affecting), affecting, statements);
+    const drafts = draftsOf(packagesOf(images, affecting), affecting, await readStatements(images, advisories));
     newly.add(drafts.filter((draft) => before.get(draft.uid)?.isSuppressed !== isSuppressed(draft)));
     for (const some of slicesOf(drafts)) {
       const written = await writeAffectedImages(rows, some, await readFacts(some), nowMs);

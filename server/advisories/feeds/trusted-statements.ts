@@ -3,7 +3,7 @@
 
 import type { JsonObject } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
-import { findTrustedStatements, type MatchableAdvisory, type StatedImage, type TaggedImage, type TrustedStatement } from "#advisories/store";
+import { countVexSources, findTrustedStatements, type MatchableAdvisory, type StatedImage, type TaggedImage, type TrustedStatement } from "#advisories/store";
 import type { Read } from "#db";
 
 /** Statements without a justification leave the finding open, although OpenVEX calls them not_affected. */
@@ -48,11 +48,7 @@ export type CountingStatement = (image: TaggedImage, packageName: string, versio
 const imageKey = ({ repoUid, digest }: StatedImage): string => `${repoUid}@${digest}`;
 
 /** Reads which statements count in these images. A finding stays open if the latest statement of any trusted source leaves it open. */
-export const openTrustedStatements = async (
-  rows: Read,
-  images: readonly TaggedImage[],
-  advisories: readonly MatchableAdvisory[],
-): Promise<CountingStatement> => {
+const readTrustedStatements = async (rows: Read, images: readonly TaggedImage[], advisories: readonly MatchableAdvisory[]): Promise<CountingStatement> => {
   const tagged = images.filter(({ repoUid, digest }) => repoUid !== "" && digest !== "");
   const stated = [...new Map(tagged.map(({ repoUid, digest }) => [imageKey({ repoUid, digest }), { repoUid, digest }])).values()];
   const ids = [...new Set(advisories.flatMap(({ advisoryId, aliases }) => [advisoryId, ...aliases]))];
@@ -66,6 +62,14 @@ export const openTrustedStatements = async (
     if (verdicts.includes("open")) return undefined;
     return verdicts.filter((each) => each !== undefined && each !== "open").sort(compareSources)[0];
   };
+};
+
+type ReadStatements = (images: readonly TaggedImage[], advisories: readonly MatchableAdvisory[]) => Promise<CountingStatement>;
+
+/** Reads nothing for organizations without trusted sources. */
+export const openTrustedStatements = async (rows: Read, root: string): Promise<ReadStatements> => {
+  const isAnyTrusted = (await countVexSources(rows, root)) > 0;
+  return (images, advisories) => (isAnyTrusted ? readTrustedStatements(rows, images, advisories) : Promise.resolve(() => undefined));
 };
 
 /** As the message CountingDecision. */

@@ -143,7 +143,9 @@ export const completeVexDocument = async (rows: Write, waiting: WaitingVex, resu
     return;
   }
   if ("problem" in result) {
-    await rows.query(`update vex_documents set state = 'UNREADABLE', problem = $6 where ${claimed}`, [...claim, result.problem]);
+    const unreadable = await rows.query(`update vex_documents set state = 'UNREADABLE', problem = $6 where ${claimed} returning 1`, [...claim, result.problem]);
+    // A restored document has statements.
+    if (unreadable.length > 0) await insertStatements(rows, waiting, [], waiting.createTimeMs);
     return;
   }
   const { author, statements, isSigned, verifiedBy } = result;
@@ -164,10 +166,7 @@ export const completeVexDocument = async (rows: Write, waiting: WaitingVex, resu
 
 /** Stores whether a source signed a document that was read before; its statements are those of this reading. */
 export const verifyVexDocument = async (rows: Write, scanned: ScannedVex, { statements, isSigned, verifiedBy }: ReadVexDocument): Promise<void> => {
-  const read = await rows.query(`update vex_documents set is_signed = $5 where ${isDocument} and state = 'READ' returning 1`, [
-    ...keyOf(scanned),
-    isSigned,
-  ]);
+  const read = await rows.query(`update vex_documents set is_signed = $5 where ${isDocument} and state = 'READ' returning 1`, [...keyOf(scanned), isSigned]);
   if (read.length === 0 || verifiedBy.length === 0) return;
   await insertStatements(rows, scanned, statements, scanned.createTimeMs);
   await insertVerifications(rows, scanned, verifiedBy);
