@@ -571,6 +571,11 @@ export const limits = {
   findingVexMax: 20,
   /** Documents that are shown with the contents of an image, the latest. */
   imageVexMax: 20,
+  /** Trusted sources of VEX in one organization, each of which a signed document is compared with; signatures of one document. */
+  vexSourcesEach: 50,
+  vexSignaturesMax: 10,
+  vexRsaBitsMin: 2_048,
+  vexRsaBitsMax: 8_192,
   /** Repositories whose images get Gantry's own reports together. */
   ownReportRepos: 100,
   /**

@@ -54,6 +54,7 @@ import { file_gantry_feeds_v1_scanners } from "./gantry/feeds/v1/scanners_pb.js"
 import { file_gantry_findings_v1_due_dates } from "./gantry/findings/v1/due_dates_pb.js";
 import { file_gantry_findings_v1_events } from "./gantry/findings/v1/events_pb.js";
 import { file_gantry_findings_v1_findings } from "./gantry/findings/v1/findings_pb.js";
+import { file_gantry_findings_v1_vex_sources } from "./gantry/findings/v1/vex_sources_pb.js";
 import { file_gantry_images_v1_affected_images } from "./gantry/images/v1/affected_images_pb.js";
 import { file_gantry_images_v1_image_contents } from "./gantry/images/v1/image_contents_pb.js";
 import { file_gantry_images_v1_image_packages } from "./gantry/images/v1/image_packages_pb.js";
@@ -133,6 +134,7 @@ export const files = [
   file_gantry_findings_v1_due_dates,
   file_gantry_findings_v1_events,
   file_gantry_findings_v1_findings,
+  file_gantry_findings_v1_vex_sources,
   file_gantry_images_v1_affected_images,
   file_gantry_images_v1_image_contents,
   file_gantry_images_v1_image_packages,

@@ -58,6 +58,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   unread_images: rowsComeAndGo,
   unread_images_changes: rowsComeAndGo,
   vex_statements: rowsComeAndGo,
+  vex_verifications: rowsCome,
   vulnerability_cves: rowsComeAndGo,
 };
 

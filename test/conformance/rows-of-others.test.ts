@@ -193,13 +193,17 @@ const fill = async (organization: string): Promise<void> => {
     [repo],
   );
   await query("insert into unread_images (repo_uid, digest, owner, repo, tags) values ($1, $2, $3, 'app', '[]')", [repo, digest, organization]);
-  const vex = "insert into vex_documents (repo_uid, manifest_digest, digest, document_digest, state, create_time, try_time)";
-  await query(`${vex} values ($1, $2, $2, $2, 'READ', now(), now())`, [repo, pushed]);
+  const vex = "insert into vex_documents (repo_uid, manifest_digest, digest, document_digest, state, is_signed, create_time, try_time)";
+  await query(`${vex} values ($1, $2, $2, $2, 'READ', false, now(), now())`, [repo, pushed]);
   const stated = "insert into vex_statements (repo_uid, digest, vulnerability, manifest_digest, document_digest, number, product, status, justification, note";
   await query(`${stated}, statement_time, product_digest, packages) values ($1, $2, 'CVE-2026-1', $2, $2, 0, 0, 'affected', '', '', now(), '', '[]')`, [
     repo,
     pushed,
   ]);
+  const signed = "insert into vex_verifications (repo_uid, digest, manifest_digest, document_digest, source_uid)";
+  await query(`${signed} select $1, $2, $2, $2, min(uid) from vex_sources where uid like $3`, [repo, pushed, `${organization}/%`]);
+  const scan = "insert into vex_source_scans (source_uid, try_time) select min(uid), now() + interval '10 years' from vex_sources where uid like $1";
+  await query(`${scan} on conflict (source_uid) do update set try_time = excluded.try_time`, [`${organization}/%`]);
   const found = "insert into vuln_reports (repo_uid, digest, scanner, tool, version, create_time, seen_time, document_digest, finding_count, severities";
   await query(
     `${found}, findings, raw, raw_bytes, manifest_digest) values ($1, $2, 'GRYPE', 'grype', '1', now(), now(), $2, 0, '{}', '\\x0300', '\\x0300', 0, '')`,

@@ -67,6 +67,10 @@ const pages: Readonly<Record<string, Page>> = {
       echo '{"image": "till", "repo": "till", "tags": ["1.0"], "configs": {"amd64": {"packages": ["zlib=1.3-r1"]}}}' >locked-configs.jsonl`,
   },
   "how-to/due-dates.md": {},
+  "how-to/trust-vex.md": {
+    given: `make_group acme
+      printf '%s\\n' '-----BEGIN PUBLIC KEY-----' MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE= '-----END PUBLIC KEY-----' >supplier.pub`,
+  },
   "how-to/decide-findings.md": {
     given: `make_group acme/harbour
       echo '{"image": "till", "repo": "till", "tags": ["1.0"], "configs": {"amd64": {"packages": ["zlib=1.3-r1"]}}}' >till.jsonl

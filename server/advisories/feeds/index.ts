@@ -40,6 +40,7 @@ export { openShownCharts, type ShownCharts } from "./charts/shown-charts.ts";
 export { graphOf, type SbomGraph } from "./sbom/graph.ts";
 export { type SbomContents, type SbomWriterName, sbomWriters } from "./sbom/write/index.ts";
 export { openShownSboms, type ShownSbom, type ShownSboms } from "./sbom/shown-sboms.ts";
+export { readPublicKey } from "./vex/public-key.ts";
 export type { FeedKind } from "./formats/format.ts";
 export type { FeedImport, FeedSummary } from "./import-feed.ts";
 export type { UndoImport, UndoSummary } from "./undo-import.ts";

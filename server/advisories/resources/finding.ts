@@ -210,12 +210,13 @@ const findPercentiles = async ({ rows }: ReadContext, records: readonly JsonObje
   return found;
 };
 
-const shownStatement = ({ status, justification, author, key: _key, number: _number, note, ...stated }: VexStatement): JsonObject => ({
+const shownStatement = ({ status, justification, author, key: _key, number: _number, note, vexSourceUids, ...stated }: VexStatement): JsonObject => ({
   ...stated,
   ...(author === "" ? {} : { claimedAuthor: author }),
   status: `VEX_STATUS_${status.toUpperCase()}`,
   ...(justification === "" ? {} : { justification: `FINDING_DECISION_JUSTIFICATION_${justification.toUpperCase()}` }),
   ...(note === "" ? {} : { note }),
+  ...(vexSourceUids.length === 0 ? {} : { vexSourceUids: [...vexSourceUids] }),
 });
 
 /** Returns what pushed VEX states about findings, by uid. */

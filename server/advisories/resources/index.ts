@@ -15,6 +15,7 @@ import { imageReport } from "./image-report.ts";
 import { imageSbom } from "./image-sbom.ts";
 import { osv } from "./osv.ts";
 import { securityAdvisory } from "./security-advisory.ts";
+import { vexSource } from "./vex-source.ts";
 import { vulnReport } from "./vuln-report.ts";
 
 export const advisoriesResources = [
@@ -33,5 +34,6 @@ export const advisoriesResources = [
   imageSbom,
   osv,
   securityAdvisory,
+  vexSource,
   vulnReport,
 ];

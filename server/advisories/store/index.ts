@@ -119,6 +119,7 @@ export * from "./records.ts";
 export { findAffectedPackagesByStart, findVulnerabilitiesByStart } from "./searched.ts";
 export * from "./severities.ts";
 export * from "./source-documents.ts";
+export * from "./vex-sources.ts";
 export * from "./vex-statements.ts";
 export * from "./vuln-reports.ts";
 export {

@@ -287,13 +287,13 @@ export declare type FindingDecisionJson = {
 export declare const FindingDecisionSchema: GenMessage<FindingDecision, {jsonType: FindingDecisionJson}>;
 
 /**
- * The decision that counts for a finding.
+ * The decision that counts for a finding, or the statement of a trusted source of VEX if no decision does.
  *
  * @generated from message gantry.decisions.v1.CountingDecision
  */
 export declare type CountingDecision = Message<"gantry.decisions.v1.CountingDecision"> & {
   /**
-   * Uid of the decision.
+   * Uid of the decision; empty for a statement.
    *
    * @generated from field: string uid = 1;
    */
@@ -314,21 +314,21 @@ export declare type CountingDecision = Message<"gantry.decisions.v1.CountingDeci
   justification: FindingDecisionJustification;
 
   /**
-   * Reason, in words.
+   * Reason, in words: of a statement its note.
    *
    * @generated from field: string reason = 4;
    */
   reason: string;
 
   /**
-   * Uid of the identity that made the decision.
+   * Uid of the identity that made the decision; empty for a statement.
    *
    * @generated from field: string author = 5;
    */
   author: string;
 
   /**
-   * Uid of the group of the decision.
+   * Uid of the group of the decision or source.
    *
    * @generated from field: string group_uid = 6;
    */
@@ -340,16 +340,51 @@ export declare type CountingDecision = Message<"gantry.decisions.v1.CountingDeci
    * @generated from field: google.protobuf.Timestamp expire_time = 7;
    */
   expireTime?: Timestamp | undefined;
+
+  /**
+   * Uid of the trusted source (VexSource) whose key signed the statement; empty for a decision.
+   *
+   * @generated from field: string vex_source_uid = 8;
+   */
+  vexSourceUid: string;
+
+  /**
+   * Name of the source; empty for a decision.
+   *
+   * @generated from field: string vex_source = 9;
+   */
+  vexSource: string;
+
+  /**
+   * Digest of the document with the statement, a blob of the image's repo; empty for a decision.
+   *
+   * @generated from field: string document_digest = 10;
+   */
+  documentDigest: string;
+
+  /**
+   * Digest of the manifest that attaches the document to the image; empty for a decision.
+   *
+   * @generated from field: string manifest_digest = 11;
+   */
+  manifestDigest: string;
+
+  /**
+   * True: the statement says that the image has the fix, so that the state is NOT_AFFECTED without a justification.
+   *
+   * @generated from field: bool vex_fixed = 12;
+   */
+  vexFixed: boolean;
 };
 
 /**
- * The decision that counts for a finding.
+ * The decision that counts for a finding, or the statement of a trusted source of VEX if no decision does.
  *
  * @generated from message gantry.decisions.v1.CountingDecision
  */
 export declare type CountingDecisionJson = {
   /**
-   * Uid of the decision.
+   * Uid of the decision; empty for a statement.
    *
    * @generated from field: string uid = 1;
    */
@@ -370,21 +405,21 @@ export declare type CountingDecisionJson = {
   justification?: FindingDecisionJustificationJson;
 
   /**
-   * Reason, in words.
+   * Reason, in words: of a statement its note.
    *
    * @generated from field: string reason = 4;
    */
   reason?: string;
 
   /**
-   * Uid of the identity that made the decision.
+   * Uid of the identity that made the decision; empty for a statement.
    *
    * @generated from field: string author = 5;
    */
   author?: string;
 
   /**
-   * Uid of the group of the decision.
+   * Uid of the group of the decision or source.
    *
    * @generated from field: string group_uid = 6;
    */
@@ -396,6 +431,41 @@ export declare type CountingDecisionJson = {
    * @generated from field: google.protobuf.Timestamp expire_time = 7;
    */
   expireTime?: TimestampJson;
+
+  /**
+   * Uid of the trusted source (VexSource) whose key signed the statement; empty for a decision.
+   *
+   * @generated from field: string vex_source_uid = 8;
+   */
+  vexSourceUid?: string;
+
+  /**
+   * Name of the source; empty for a decision.
+   *
+   * @generated from field: string vex_source = 9;
+   */
+  vexSource?: string;
+
+  /**
+   * Digest of the document with the statement, a blob of the image's repo; empty for a decision.
+   *
+   * @generated from field: string document_digest = 10;
+   */
+  documentDigest?: string;
+
+  /**
+   * Digest of the manifest that attaches the document to the image; empty for a decision.
+   *
+   * @generated from field: string manifest_digest = 11;
+   */
+  manifestDigest?: string;
+
+  /**
+   * True: the statement says that the image has the fix, so that the state is NOT_AFFECTED without a justification.
+   *
+   * @generated from field: bool vex_fixed = 12;
+   */
+  vexFixed?: boolean;
 };
 
 /**
