@@ -1796,22 +1796,32 @@ export interface ContentsProblem {
   path: string;
 }
 
-/** The decision that counts for a finding. */
+/** The decision that counts for a finding, or the statement of a trusted source of VEX if no decision does. */
 export interface CountingDecision {
-  /** Uid of the decision. */
+  /** Uid of the decision; empty for a statement. */
   uid: string;
   /** What was decided. */
   state: FindingDecisionState;
   /** Why the vulnerability does not affect the image. */
   justification: FindingDecisionJustification;
-  /** Reason, in words. */
+  /** Reason, in words: of a statement its note. */
   reason: string;
-  /** Uid of the identity that made the decision. */
+  /** Uid of the identity that made the decision; empty for a statement. */
   author: string;
-  /** Uid of the group of the decision. */
+  /** Uid of the group of the decision or source. */
   groupUid: string;
   /** When the decision stops counting; absent if it does not expire. */
   expireTime?: string;
+  /** Uid of the trusted source (VexSource) whose key signed the statement; empty for a decision. */
+  vexSourceUid: string;
+  /** Name of the source; empty for a decision. */
+  vexSource: string;
+  /** Digest of the document with the statement, a blob of the image's repo; empty for a decision. */
+  documentDigest: string;
+  /** Digest of the manifest that attaches the document to the image; empty for a decision. */
+  manifestDigest: string;
+  /** True: the statement says that the image has the fix, so that the state is NOT_AFFECTED without a justification. */
+  vexFixed: boolean;
 }
 
 /** A source that judges the packages of an ecosystem and a release. */
@@ -2088,6 +2098,14 @@ export interface CreateTagRequest {
   parent: string;
   /** The tag. */
   tag: TagInput;
+}
+
+/** The source to create, and where. */
+export interface CreateVexSourceRequest {
+  /** Group to create it in. */
+  parent: string;
+  /** The source. */
+  vexSource: VexSourceInput;
 }
 
 /** Additions to an image at assembly. */
@@ -2416,6 +2434,12 @@ export interface DeleteSubscriptionRequest {
 
 /** Which tag to delete. */
 export interface DeleteTagRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which source to delete. */
+export interface DeleteVexSourceRequest {
   /** Its uid. */
   uid: string;
 }
@@ -3333,7 +3357,10 @@ export interface Finding {
   updateTime: string;
   /** Packages in the image that no source covers, regardless of this advisory; empty for a resolved finding. */
   unjudged: UnjudgedEcosystem[];
-  /** The decision of the organization that counts; absent if there is none. */
+  /**
+   * The decision of the organization that counts, or else the statement of a trusted source of VEX; absent if there
+   * is neither.
+   */
   decision?: CountingDecision;
   /** The state without the decision; absent if there is none. */
   undecidedState: AffectedImageState;
@@ -3344,7 +3371,8 @@ export interface Finding {
   dueTime?: string;
   /**
    * What pushed OpenVEX documents say about this vulnerability in the package, the latest first, at most 20. They
-   * never change the state of the finding. Empty for a resolved finding.
+   * change the state of the finding only if a trusted source signed them (VexSource): see `decision`. Empty for a
+   * resolved finding.
    */
   vexStatements: VexStatement[];
   /**
@@ -4061,6 +4089,12 @@ export interface GetTagHistoryRequest {
 
 /** Which tag to get. */
 export interface GetTagRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which source to get. */
+export interface GetVexSourceRequest {
   /** Its uid. */
   uid: string;
 }
@@ -6868,6 +6902,34 @@ export interface ListTermsAcceptancesResponse {
   skipped: number;
 }
 
+/** Which sources to list. */
+export interface ListVexSourcesRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of sources. */
+export interface ListVexSourcesResponse {
+  /** The sources of this page. */
+  vexSources: VexSource[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
 /** Which vulnerabilities to list; all when nothing is set. */
 export interface ListVulnerabilityMetadataRequest {
   /** Only the vulnerability with exactly this number; with `ids`, it counts as one of them. */
@@ -9647,7 +9709,41 @@ export type VexDocumentState =
   | "VEX_DOCUMENT_STATE_READ"
   | "VEX_DOCUMENT_STATE_UNREADABLE";
 
-/** A statement of an OpenVEX document that was pushed for the image. Gantry verifies no signature of it. */
+/**
+ * A trusted source of VEX: a public key whose signatures on OpenVEX attestations count in a group and the groups
+ * below.
+ */
+export interface VexSource {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** Name of the source, once in its group. */
+  name: string;
+  /** Public key in PEM (`BEGIN PUBLIC KEY`): ECDSA P-256 or P-384, Ed25519, or RSA with 2,048 to 8,192 bits. */
+  publicKey: string;
+  /** Only documents of this repo, which must be below the group. Empty: of all repos below the group. */
+  repoUid: string;
+  /** SHA-256 of the key (DER of SubjectPublicKeyInfo) in hexadecimal digits. */
+  keyFingerprint: string;
+  /** When it was made. */
+  createTime: string;
+  /** When it was last changed. */
+  updateTime: string;
+}
+
+/**
+ * A trusted source of VEX: a public key whose signatures on OpenVEX attestations count in a group and the groups
+ * below.
+ */
+export interface VexSourceInput {
+  /** Name of the source, once in its group. */
+  name: string;
+  /** Public key in PEM (`BEGIN PUBLIC KEY`): ECDSA P-256 or P-384, Ed25519, or RSA with 2,048 to 8,192 bits. */
+  publicKey: string;
+  /** Only documents of this repo, which must be below the group. Empty: of all repos below the group. */
+  repoUid?: string | undefined;
+}
+
+/** A statement of an OpenVEX document that was pushed for the image. */
 export interface VexStatement {
   /** Digest of the document, a blob of the image's repo. */
   documentDigest: string;
@@ -9667,6 +9763,8 @@ export interface VexStatement {
   statementTime?: string;
   /** When the document was pushed. */
   pushTime?: string;
+  /** Uids of the trusted sources whose keys signed the document; empty if no such signature was verified. */
+  vexSourceUids: string[];
 }
 
 /**

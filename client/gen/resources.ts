@@ -58,6 +58,7 @@ import type {
   CreateSbomRuleRequest,
   CreateSubscriptionRequest,
   CreateTagRequest,
+  CreateVexSourceRequest,
   DecisionApprovalPolicy,
   DeclineMembershipRequest,
   DeleteAccountAssociationRequest,
@@ -82,6 +83,7 @@ import type {
   DeleteSbomRuleRequest,
   DeleteSubscriptionRequest,
   DeleteTagRequest,
+  DeleteVexSourceRequest,
   Deletion,
   DeletionRequest,
   Delivery,
@@ -165,6 +167,7 @@ import type {
   GetSyncStatusRequest,
   GetTagHistoryRequest,
   GetTagRequest,
+  GetVexSourceRequest,
   Group,
   GroupFindingsRequest,
   GroupFindingsResponse,
@@ -275,6 +278,8 @@ import type {
   ListTagsResponse,
   ListTermsAcceptancesRequest,
   ListTermsAcceptancesResponse,
+  ListVexSourcesRequest,
+  ListVexSourcesResponse,
   ListVulnerabilityMetadataRequest,
   ListVulnerabilityMetadataResponse,
   LookupGroupRequest,
@@ -401,6 +406,7 @@ import type {
   UpdateStatus,
   UpdateStatusRequest,
   UpdateTagRequest,
+  VexSource,
   VulnCountReportFilterRequest,
   VulnCountReportList,
   VulnReportFilterRequest,
@@ -4509,6 +4515,76 @@ export class FindingsDueDatePoliciesApi {
   }
 }
 
+/**
+ * Trusted sources of VEX. A source is a public key. OpenVEX attestations about an image that are signed with it
+ * suppress findings of the image, for the group of the source and the groups below. A decision of the
+ * organization always precedes (FindingDecision).
+ */
+export class FindingsVexSourcesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Create a trusted source of VEX. Documents that were pushed before are verified in the background.
+   *
+   * Needs `gantry.findings.decide`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.vexSources.create({ parent: "GROUP_UID", vexSource: { name: "supplier", publicKey: "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n" } });
+   * ```
+   */
+  create(request: CreateVexSourceRequest, options?: RequestOptions): ApiCall<VexSource> {
+    return this.#client.one(operations.findingsVexSourcesCreate, request, options);
+  }
+
+  /**
+   * Get a trusted source of VEX by its uid.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.vexSources.get({ uid: "VEX_SOURCE_UID" });
+   * ```
+   */
+  get(request: GetVexSourceRequest, options?: RequestOptions): ApiCall<VexSource> {
+    return this.#client.one(operations.findingsVexSourcesGet, request, options);
+  }
+
+  /**
+   * List the trusted sources of VEX visible to the caller.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const vexSource of gantry.findings.vexSources.list()) console.log(vexSource.uid);
+   * ```
+   */
+  list(request: ListVexSourcesRequest = {}, options?: ListOptions): List<VexSource, ListVexSourcesResponse> {
+    return this.#client.list(operations.findingsVexSourcesList, request, options);
+  }
+
+  /**
+   * Delete a trusted source of VEX, which revokes its key. Findings that only its statements suppress are open
+   * again.
+   *
+   * Needs `gantry.findings.decide`.
+   *
+   * @example
+   * ```ts
+   * await gantry.findings.vexSources.delete({ uid: "VEX_SOURCE_UID" });
+   * ```
+   */
+  delete(request: DeleteVexSourceRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.findingsVexSourcesDelete, request, options);
+  }
+}
+
 /** The operations of `gantry findings`. */
 export class FindingsApi {
   readonly #client: TypedClient;
@@ -4530,12 +4606,19 @@ export class FindingsApi {
    * date of a finding counts.
    */
   readonly dueDatePolicies: FindingsDueDatePoliciesApi;
+  /**
+   * Trusted sources of VEX. A source is a public key. OpenVEX attestations about an image that are signed with it
+   * suppress findings of the image, for the group of the source and the groups below. A decision of the
+   * organization always precedes (FindingDecision).
+   */
+  readonly vexSources: FindingsVexSourcesApi;
 
   constructor(client: TypedClient) {
     this.#client = client;
     this.decisionApprovalPolicies = new FindingsDecisionApprovalPoliciesApi(client);
     this.decisions = new FindingsDecisionsApi(client);
     this.dueDatePolicies = new FindingsDueDatePoliciesApi(client);
+    this.vexSources = new FindingsVexSourcesApi(client);
   }
 
   /**

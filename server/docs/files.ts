@@ -1,7 +1,6 @@
 // Files of the pages, read at the first request. Paths are content-addressed, so browsers can cache them forever; only pictures, which
 // Markdown names, have a plain path.
 
-import { createReadStream } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
 import type { EndpointAnswer } from "#base/endpoint.ts";
@@ -44,15 +43,17 @@ const pictureTypes: ReadonlyMap<string, string> = new Map([
   [".png", "image/png"],
 ]);
 
+async function* contentOf(path: string): AsyncGenerator<Uint8Array> {
+  yield await readFile(path);
+}
+
 /** Pictures are read when they are requested. */
 const readPictures = async (): Promise<ReadonlyMap<string, Picture>> => {
   const names = await readdir(pictureFolder, { recursive: true }).catch(() => []);
   return new Map(
     names.flatMap((name) => {
       const type = pictureTypes.get(extname(name));
-      return type === undefined
-        ? []
-        : [[`/docs/images/${name.replaceAll("\\", "/")}`, { type, open: () => createReadStream(join(pictureFolder, name)) }] as const];
+      return type === undefined ? [] : [[`/docs/images/${name.replaceAll("\\", "/")}`, { type, open: () => contentOf(join(pictureFolder, name)) }] as const];
     }),
   );
 };

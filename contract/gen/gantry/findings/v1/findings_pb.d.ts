@@ -245,7 +245,7 @@ export declare type Finding = Message<"gantry.findings.v1.Finding"> & {
   unjudged: UnjudgedEcosystem[];
 
   /**
-   * The decision of the organization that counts; absent if there is none.
+   * The decision of the organization that counts, or else the statement of a trusted source of VEX; absent if there is neither.
    *
    * @generated from field: gantry.decisions.v1.CountingDecision decision = 32;
    */
@@ -267,8 +267,8 @@ export declare type Finding = Message<"gantry.findings.v1.Finding"> & {
   dueTime?: Timestamp | undefined;
 
   /**
-   * What pushed OpenVEX documents say about this vulnerability in the package, the latest first, at most 20. They never change the
-   * state of the finding. Empty for a resolved finding.
+   * What pushed OpenVEX documents say about this vulnerability in the package, the latest first, at most 20. They change the state of
+   * the finding only if a trusted source signed them (VexSource): see `decision`. Empty for a resolved finding.
    *
    * @generated from field: repeated gantry.findings.v1.VexStatement vex_statements = 35;
    */
@@ -530,7 +530,7 @@ export declare type FindingJson = {
   unjudged?: UnjudgedEcosystemJson[];
 
   /**
-   * The decision of the organization that counts; absent if there is none.
+   * The decision of the organization that counts, or else the statement of a trusted source of VEX; absent if there is neither.
    *
    * @generated from field: gantry.decisions.v1.CountingDecision decision = 32;
    */
@@ -552,8 +552,8 @@ export declare type FindingJson = {
   dueTime?: TimestampJson;
 
   /**
-   * What pushed OpenVEX documents say about this vulnerability in the package, the latest first, at most 20. They never change the
-   * state of the finding. Empty for a resolved finding.
+   * What pushed OpenVEX documents say about this vulnerability in the package, the latest first, at most 20. They change the state of
+   * the finding only if a trusted source signed them (VexSource): see `decision`. Empty for a resolved finding.
    *
    * @generated from field: repeated gantry.findings.v1.VexStatement vex_statements = 35;
    */
@@ -714,7 +714,7 @@ export declare type BaseImageJson = {
 export declare const BaseImageSchema: GenMessage<BaseImage, {jsonType: BaseImageJson}>;
 
 /**
- * A statement of an OpenVEX document that was pushed for the image. Gantry verifies no signature of it.
+ * A statement of an OpenVEX document that was pushed for the image.
  *
  * @generated from message gantry.findings.v1.VexStatement
  */
@@ -781,10 +781,17 @@ export declare type VexStatement = Message<"gantry.findings.v1.VexStatement"> & 
    * @generated from field: google.protobuf.Timestamp push_time = 9;
    */
   pushTime?: Timestamp | undefined;
+
+  /**
+   * Uids of the trusted sources whose keys signed the document; empty if no such signature was verified.
+   *
+   * @generated from field: repeated string vex_source_uids = 10;
+   */
+  vexSourceUids: string[];
 };
 
 /**
- * A statement of an OpenVEX document that was pushed for the image. Gantry verifies no signature of it.
+ * A statement of an OpenVEX document that was pushed for the image.
  *
  * @generated from message gantry.findings.v1.VexStatement
  */
@@ -851,6 +858,13 @@ export declare type VexStatementJson = {
    * @generated from field: google.protobuf.Timestamp push_time = 9;
    */
   pushTime?: TimestampJson;
+
+  /**
+   * Uids of the trusted sources whose keys signed the document; empty if no such signature was verified.
+   *
+   * @generated from field: repeated string vex_source_uids = 10;
+   */
+  vexSourceUids?: string[];
 };
 
 /**
