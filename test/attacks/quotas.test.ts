@@ -400,7 +400,10 @@ test("a caller sees how many resources an organization has only if they can list
   const bound = async (place: string, capabilities: readonly string[]): Promise<string> => {
     const claimMatch = { issuer: "https://issuer.example.com", subject: `reader of ${place}` };
     const identityUid = text(await owner.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "reader", claimMatch } }), "uid");
-    const role = await owner.ok("iam.RolesService/CreateRole", { parent: organization, role: { name: `reader ${capabilities.length}`, capabilities: [...capabilities] } });
+    const role = await owner.ok("iam.RolesService/CreateRole", {
+      parent: organization,
+      role: { name: `reader ${capabilities.length}`, capabilities: [...capabilities] },
+    });
     await owner.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: place, roleBinding: { identityUid, roleUid: text(role, "uid") } });
     return stage.world.token(identityUid);
   };

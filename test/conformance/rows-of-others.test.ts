@@ -378,7 +378,6 @@ interface Table {
   readonly isFirst: boolean;
 }
 
-
 const findTables = async (): Promise<Table[]> => {
   const found = await query(
     `select relname, coalesce((select string_agg(format('%I::text', attname), $1 order by attnum) from pg_index join pg_attribute
