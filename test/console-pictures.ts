@@ -54,7 +54,7 @@ export interface PicturesWorld extends ConsoleWorld {
 }
 
 /** Fills the organization, and returns the digest. */
-const fill = async ({ world }: ConsoleWorld, sink: Sink, folder: string): Promise<string> => {
+const fill = async ({ world, tokenOf }: ConsoleWorld, sink: Sink, folder: string): Promise<string> => {
   const owners = openOwners(world);
   const owned = owners.world();
   const make = async (rpc: string, request: JsonObject): Promise<string> => text(await owned.ok(rpc, request), "uid");
@@ -86,6 +86,16 @@ const fill = async ({ world }: ConsoleWorld, sink: Sink, folder: string): Promis
   world.clock.now += 23 * dayMs;
   await pushImage(registry, app(npm("minimist", "1.2.5"), npm("lodash", "4.17.21"), npm("express", "4.17.1")), "2.1-rc");
   world.clock.now += 11 * dayMs;
+  // Names of people.
+  for (const [kind, name] of [
+    ["owner", "grace"],
+    ["viewer", "ada"],
+    ["nobody", "alan"],
+  ] as const) {
+    await tokenOf(kind);
+    const [found] = objectList(await owned.ok("iam.IdentitiesService/ListIdentities", { name: `${kind} of tests` }), "identities");
+    await owned.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid: text(found ?? {}, "uid"), name }, updateMask: "name" });
+  }
   const { digest } = await pushImage(registry, app(npm("minimist", "1.2.5"), npm("lodash", "4.17.21"), npm("express", "4.17.1"), npm("ms", "2.1.3")), "2.1");
   await world.server.contents.turn();
   await world.server.sboms.turn();

@@ -82,13 +82,16 @@ export const BaseImageLink = ({ base }: { readonly base: BaseImage }): ReactNode
   return href === undefined ? name : <Link href={href}>{name}</Link>;
 };
 
+/** Longer IDs break in the line. */
+const shortIdMax = 20;
+
 /** Columns that tables of findings choose from. */
 export const findingColumns = {
   vulnerability: {
     title: texts.vulnerability,
     cell: (finding) => (
       <>
-        <Link href={advisoryAddress(shownId(finding))}>
+        <Link href={advisoryAddress(shownId(finding))} className={shownId(finding).length > shortIdMax ? undefined : "one-line"}>
           <Name>{shownId(finding)}</Name>
         </Link>
         {finding.exploited ? <Badge tone="warn">{exploitText(finding)}</Badge> : null}
@@ -111,32 +114,30 @@ export const findingColumns = {
     ),
   },
   fixedIn: { title: texts.fixedIn, cell: (finding) => <span className="long">{fixText(finding)}</span>, minor: true },
-  layer: {
-    title: texts.layer,
-    cell: ({ layerPosition, fromBaseImage, baseImage }) => (
-      <span className="long" title={layerPosition === 0 ? undefined : texts.layerNumber(layerPosition)}>
-        <span className={fromBaseImage === "FROM_BASE_IMAGE_UNKNOWN" ? "quiet" : undefined}>{texts.fromBase[fromBaseImage]}</span>{" "}
-        {baseImage === undefined || fromBaseImage !== "FROM_BASE_IMAGE_YES" ? null : <BaseImageLink base={baseImage} />}
-      </span>
-    ),
-    minor: true,
-  },
   image: {
     title: texts.image,
-    cell: ({ repo, repoUid, tags, digest }) => {
+    cell: ({ repo, repoUid, tags, digest, layerPosition, fromBaseImage, baseImage }) => {
       const name = <Name>{tags.length === 0 ? repo : `${repo}:${tags[0]}`}</Name>;
       return (
-        <span className="long">
-          {repoUid === "" || digest === "" ? name : <Link href={imageAddress(repoUid, digest)}>{name}</Link>}
-          {tags.length > 1 ? <span className="quiet"> +{tags.length - 1}</span> : null}
-        </span>
+        <>
+          <span className="long">
+            {repoUid === "" || digest === "" ? name : <Link href={imageAddress(repoUid, digest)}>{name}</Link>}
+            {tags.length > 1 ? <span className="quiet"> +{tags.length - 1}</span> : null}
+          </span>
+          {fromBaseImage === "FROM_BASE_IMAGE_YES" && baseImage !== undefined ? (
+            <div className="under-badge" title={layerPosition === 0 ? undefined : texts.layerNumber(layerPosition)}>
+              <span className="quiet">{texts.fromBase}</span> <BaseImageLink base={baseImage} />
+            </div>
+          ) : null}
+          {fromBaseImage === "FROM_BASE_IMAGE_UNKNOWN" ? <div className="under-badge quiet">{texts.baseUnknown}</div> : null}
+        </>
       );
     },
     minor: true,
   },
   epss: {
     title: texts.epss,
-    cell: ({ epssScore }) => (epssScore === 0 ? <span className="quiet">{texts.none}</span> : epssText(epssScore)),
+    cell: ({ epssScore }) => <span className="one-line">{epssScore === 0 ? <span className="quiet">{texts.none}</span> : epssText(epssScore)}</span>,
     minor: true,
   },
   firstSeen: { title: texts.firstSeen, cell: ({ createTime }) => <Time time={createTime} />, minor: true },

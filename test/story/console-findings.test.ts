@@ -316,9 +316,9 @@ test("findings say whether the base image has their package, and are grouped by 
   const { page, problems, requests } = await opened.openAs("viewer", `${organizationPath}/based/-/findings`);
   const rows = page.locator("tbody tr");
   await rows.first().waitFor();
-  await showsText(rows.filter({ hasText: "app:1.0" }).filter({ hasText: "lantern" }), /2\.0\.0Base image base:12app:1\.0/);
-  await showsText(rows.filter({ hasText: "app:1.0" }).filter({ hasText: "cable" }), /No fixThis image app:1\.0/);
-  await showsText(rows.filter({ hasText: "base:12" }).filter({ hasNotText: "app:1.0" }), /2\.0\.0Unknown base:12/);
+  await showsText(rows.filter({ hasText: "app:1.0" }).filter({ hasText: "lantern" }), /2\.0\.0app:1\.0from the base image base:12/);
+  await showsText(rows.filter({ hasText: "app:1.0" }).filter({ hasText: "cable" }), /No fixapp:1\.0None/);
+  await showsText(rows.filter({ hasText: "base:12" }).filter({ hasNotText: "app:1.0" }), /2\.0\.0base:12base image unknown/);
   await visit(page, `${organizationPath}/based/-/findings?by=base`);
   const groups = page.locator(".card", { hasText: "Findings by base image" }).locator("tbody tr");
   await groups.first().waitFor();

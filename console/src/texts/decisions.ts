@@ -23,9 +23,10 @@ export const texts = {
     FINDING_DECISION_STATE_FALSE_POSITIVE: "The findings leave the list until the advisory changes.",
   },
   vexTitle: "VEX statements attached to the image",
-  vexText: "Claims of those who push to the repo. They change no finding: decide yourself.",
+  vexText: "Claims of those who push to the repo. Only statements that a trusted source has signed change a finding.",
   vexClaimedBy: "claimed by",
   vexNobody: "nobody",
+  vexSigned: "Signed by a trusted source",
   justification: "Justification",
   justifications: {
     FINDING_DECISION_JUSTIFICATION_UNSPECIFIED: "",
