@@ -44,7 +44,7 @@ const pages: Readonly<Record<string, readonly [address: () => string, text: stri
   "console/storage": [() => "/console/acme/-/storage", "blob-bytes"],
   "console/webhooks": [() => `${payments}/-/webhooks`, "5xx"],
   "console/events": [() => "/console/acme/-/events", "ledger"],
-  "console/audit": [() => "/console/acme/-/audit", "PERMISSION_DENIED"],
+  "console/audit": [() => "/console/acme/-/audit", "acme/payments"],
   "console/deleted": [() => "/console/acme/-/deleted", "unstable"],
   "console/admin": [() => "/console/-/admin", "npm"],
 };
