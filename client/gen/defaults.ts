@@ -59,7 +59,7 @@ export const messageDefaults: Readonly<Record<string, MessageDefaults>> = {
   ComponentGraphEdge: { texts: ["subjectId","predicateId"], enums: {"type":"UNKNOWN"} },
   ComponentGraphNode: { parts: {"package":"Package2","file":"File2"} },
   ContentsProblem: { texts: ["reason","detail","layer","path"] },
-  CountingDecision: { texts: ["uid","reason","author","groupUid","vexSourceUid","vexSource","documentDigest","manifestDigest"], flags: ["vexFixed"], enums: {"state":"FINDING_DECISION_STATE_UNSPECIFIED","justification":"FINDING_DECISION_JUSTIFICATION_UNSPECIFIED"} },
+  CountingDecision: { texts: ["uid","reason","author","groupUid","vexSourceUid","vexSource","documentDigest","manifestDigest"], enums: {"state":"FINDING_DECISION_STATE_UNSPECIFIED","justification":"FINDING_DECISION_JUSTIFICATION_UNSPECIFIED"} },
   CoverageSource: { texts: ["feedUid","sourceName"], enums: {"state":"COVERAGE_STATE_UNSPECIFIED"} },
   CoverageStatement: { numbers: ["imageCount","unjudgedImageCount","furtherEcosystemCount"], lists: ["ecosystems","images"], parts: {"ecosystems":"UnjudgedEcosystem","images":"UnjudgedImage"} },
   CustomOverlay: { maps: ["environment","annotations"], parts: {"contents":"CustomOverlayImageContents","accounts":"CustomOverlayAccounts","certificates":"CustomOverlayCertificates"} },

@@ -1821,7 +1821,7 @@ export interface CountingDecision {
   /** Digest of the manifest that attaches the document to the image; empty for a decision. */
   manifestDigest: string;
   /** True: the statement says that the image has the fix, so that the state is NOT_AFFECTED without a justification. */
-  vexFixed: boolean;
+  vexFixed?: boolean;
 }
 
 /** A source that judges the packages of an ecosystem and a release. */

@@ -372,9 +372,9 @@ export declare type CountingDecision = Message<"gantry.decisions.v1.CountingDeci
   /**
    * True: the statement says that the image has the fix, so that the state is NOT_AFFECTED without a justification.
    *
-   * @generated from field: bool vex_fixed = 12;
+   * @generated from field: optional bool vex_fixed = 12;
    */
-  vexFixed: boolean;
+  vexFixed?: boolean | undefined;
 };
 
 /**
@@ -463,7 +463,7 @@ export declare type CountingDecisionJson = {
   /**
    * True: the statement says that the image has the fix, so that the state is NOT_AFFECTED without a justification.
    *
-   * @generated from field: bool vex_fixed = 12;
+   * @generated from field: optional bool vex_fixed = 12;
    */
   vexFixed?: boolean;
 };
