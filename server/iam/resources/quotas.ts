@@ -10,27 +10,23 @@ import { type Outcome, type ReadContext, resource } from "#kernel";
 
 const counted: Readonly<Record<string, number>> = { ...organizationQuotas, ...rowQuotas, ...storageQuotas };
 
-/** What is needed to see the numbers of what has no List for callers. */
-const capabilitiesOfOthers: Readonly<Record<string, readonly string[]>> = {
-  "blob-bytes": ["repo.list"],
-  "pending-memberships": ["role_bindings.list"],
-  "scim-groups": ["identity_providers.scim.manage"],
-  "scim-members": ["identity_providers.scim.manage"],
-  "scim-users": ["identity_providers.scim.manage"],
+/** Of what has no List for callers: the table of the resources that it belongs to. */
+const tablesOfOthers: Readonly<Record<string, string>> = {
+  "blob-bytes": "repos",
+  "pending-memberships": "role_bindings",
+  "scim-groups": "identity_providers",
+  "scim-members": "identity_providers",
+  "scim-users": "identity_providers",
 };
 
 /** Returns the names of the quotas whose resources the caller can list in the whole organization. */
 const visibleQuotas = ({ resources, rights }: ReadContext, organization: string): ReadonlySet<string> => {
-  const needed = new Map(Object.entries(capabilitiesOfOthers));
+  const visible = new Set<string>();
   for (const { fact, operations, shape } of resources.values()) {
     const list = operations.find(({ rpc, output }) => rpc.startsWith("List") && output.fields.some(({ message }) => message === fact));
-    if (fact.resource?.counted && list) needed.set(quotaNameOf(shape.table.name), list.capabilities);
+    if (list && list.capabilities.length > 0 && missingCapability(rights, list.capabilities, organization) === undefined) visible.add(shape.table.name);
   }
-  const isVisible = (name: string): boolean => {
-    const capabilities = needed.get(name) ?? [];
-    return capabilities.length > 0 && missingCapability(rights, capabilities, organization) === undefined;
-  };
-  return new Set(Object.keys(counted).filter(isVisible));
+  return new Set(Object.keys(counted).filter((name) => visible.has(tablesOfOthers[name] ?? name.replaceAll("-", "_"))));
 };
 
 const getQuotas = async (context: ReadContext): Promise<Outcome> => {
