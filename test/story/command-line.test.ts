@@ -105,6 +105,7 @@ const domainNames = [
   "events",
   "audit",
   "names",
+  "quotas",
   "deletions",
   "sessions",
   "auth",
