@@ -218,7 +218,7 @@ export const messageDefaults: Readonly<Record<string, MessageDefaults>> = {
   PulledImage: { texts: ["digest","tag"], longs: ["pullCount"] },
   Pulls: { lists: ["days"], longs: ["pullCount"], parts: {"days":"PullDay"} },
   Quota: { texts: ["name"], longs: ["limit"], flags: ["rate"] },
-  Quotas: { texts: ["uid"], lists: ["quotas"], parts: {"quotas":"Quota"} },
+  Quotas: { lists: ["quotas"], parts: {"quotas":"Quota"} },
   RawSbom: { texts: ["rawSbom"] },
   RawToken: { texts: ["token","refreshToken"] },
   RawVulnReport: { texts: ["digest","rawReport","rawReportUrl"], parts: {"scanner":"Scanner"} },

@@ -7491,8 +7491,6 @@ export interface Quota {
 
 /** Quotas of an organization. */
 export interface Quotas {
-  /** Uid of the organization. */
-  uid: string;
   /** All quotas and rates, by name. */
   quotas: Quota[];
 }

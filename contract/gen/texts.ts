@@ -3150,7 +3150,6 @@ export const contractTexts: Readonly<Record<string, string>> = {
   "gantry.quotas.v1.Quota.used": "What it has now. Absent for rates, and if the caller may not list these resources in the whole organization.",
   "gantry.quotas.v1.Quotas": "Quotas of an organization.",
   "gantry.quotas.v1.Quotas.quotas": "All quotas and rates, by name.",
-  "gantry.quotas.v1.Quotas.uid": "Uid of the organization.",
   "gantry.quotas.v1.QuotasService": "Reports quotas. The operator sets them: `gantry admin quota`.",
   "gantry.quotas.v1.QuotasService/GetQuotas": "Get the quotas and rates of the organization of a group, with what the organization uses of them now.",
   "gantry.registry.v1.AppendUploadRequest": "Bytes to append; they are the body of the request.",

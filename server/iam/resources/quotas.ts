@@ -43,7 +43,7 @@ const getQuotas = async (context: ReadContext): Promise<Outcome> => {
     return { name, limit: String(limit), rate: name in requestRates, ...(visible.has(name) ? { used: String(used.get(name) ?? 0) } : {}) };
   });
   quotas.sort((one, other) => (one.name < other.name ? -1 : 1));
-  return { reply: { uid: organization, quotas } };
+  return { reply: { quotas } };
 };
 
 export const quotas = resource({

@@ -53,16 +53,9 @@ export declare const GetQuotasRequestSchema: GenMessage<GetQuotasRequest, {jsonT
  */
 export declare type Quotas = Message<"gantry.quotas.v1.Quotas"> & {
   /**
-   * Uid of the organization.
-   *
-   * @generated from field: string uid = 1;
-   */
-  uid: string;
-
-  /**
    * All quotas and rates, by name.
    *
-   * @generated from field: repeated gantry.quotas.v1.Quota quotas = 2;
+   * @generated from field: repeated gantry.quotas.v1.Quota quotas = 1;
    */
   quotas: Quota[];
 };
@@ -74,16 +67,9 @@ export declare type Quotas = Message<"gantry.quotas.v1.Quotas"> & {
  */
 export declare type QuotasJson = {
   /**
-   * Uid of the organization.
-   *
-   * @generated from field: string uid = 1;
-   */
-  uid?: string;
-
-  /**
    * All quotas and rates, by name.
    *
-   * @generated from field: repeated gantry.quotas.v1.Quota quotas = 2;
+   * @generated from field: repeated gantry.quotas.v1.Quota quotas = 1;
    */
   quotas?: QuotaJson[];
 };
