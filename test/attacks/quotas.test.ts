@@ -18,6 +18,7 @@ import { folder, freshKey, openStage, protocols, type Stage } from "../conforman
 import { fc, runs } from "../property.ts";
 import { createOf } from "../samples.ts";
 import { openInstallation, type Installation } from "../story/installation.ts";
+import { gantry } from "../story/processes.ts";
 import { openOwners } from "../owner.ts";
 import { plant } from "../told.ts";
 import { changeQuota, listQuotas } from "../../server/application/quotas.ts";
@@ -389,6 +390,10 @@ test("an owner sees each quota with the value in force, and as many resources as
     assert.equal(quota.rate, used === undefined, name);
   }
   for (const { name, table } of counted) assert.equal(Number(seen.get(name)?.used), await rowsIn(organization, table), name);
+  const env = { GANTRY_SERVER: stage.world.url, GANTRY_TOKEN: await owners.token(organization) };
+  const { stdout } = await gantry(["quotas", "get", organization], { env });
+  assert.match(stdout, /^NAME {2,}LIMIT {2,}USED {2,}RATE\nblob-bytes {2,}100000000000000 /);
+  assert.match(stdout, /^repos {2,}1234 {2,}\d+ {2,}false$/m);
   await setQuota("scim-writes", undefined);
 });
 
