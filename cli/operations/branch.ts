@@ -28,7 +28,6 @@ export const domainSummaries: Readonly<Record<string, string>> = {
   events: "Events, subscriptions and deliveries",
   audit: "The audit log: entries and verification",
   names: "Search the resources that you can list, and resolve paths of names",
-  quotas: "Quotas and rates of an organization, with what it uses of them",
   deletions: "Deleted resources: restore or purge them",
   sessions: "Sessions of signed-in clients: list and revoke them",
   auth: "Token validation and registration",

@@ -173,7 +173,7 @@ export const operations = {
   namesSearch: { name: "gantry.names.v1.NamesService/Search", verb: "GET", path: "/gantry/v1/names:search", reply: "SearchResponse" },
   namesResolve: { name: "gantry.names.v1.NamesService/Resolve", verb: "GET", path: "/gantry/v1/names:resolve", reply: "ResolveResponse" },
   namesLookup: { name: "gantry.names.v1.NamesService/Lookup", verb: "GET", path: "/gantry/v1/names:lookup" },
-  quotasGet: { name: "gantry.quotas.v1.QuotasService/GetQuotas", verb: "GET", path: "/gantry/v1/quotas/{uid=**}", reply: "Quotas" },
+  iamQuotasGet: { name: "gantry.organizations.v1.QuotasService/GetQuotas", verb: "GET", path: "/gantry/v1/quotas/{uid=**}", reply: "Quotas" },
   registryImmutableTagRulesCreate: { name: "gantry.registry.v1.ImmutableTagRulesService/CreateImmutableTagRule", verb: "POST", path: "/gantry/v1/immutableTagRules/{parent=**}", body: "immutableTagRule", writes: true, reply: "ImmutableTagRule" },
   registryImmutableTagRulesGet: { name: "gantry.registry.v1.ImmutableTagRulesService/GetImmutableTagRule", verb: "GET", path: "/gantry/v1/immutableTagRules/{uid=**}", reply: "ImmutableTagRule" },
   registryImmutableTagRulesList: { name: "gantry.registry.v1.ImmutableTagRulesService/ListImmutableTagRules", verb: "GET", path: "/gantry/v1/immutableTagRules", items: "immutableTagRules", reply: "ListImmutableTagRulesResponse", parent: true },

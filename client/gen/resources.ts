@@ -2110,6 +2110,29 @@ export class IamMembershipsApi {
   }
 }
 
+/** Reports quotas. The operator sets them: `gantry admin quota`. */
+export class IamQuotasApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Get the quotas and rates of the organization of a group, with what the organization uses of them now.
+   *
+   * Needs `groups.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.iam.quotas.get({ uid: "QUOTAS_UID" });
+   * ```
+   */
+  get(request: GetQuotasRequest, options?: RequestOptions): ApiCall<Quotas> {
+    return this.#client.one(operations.iamQuotasGet, request, options);
+  }
+}
+
 /** The operations of `gantry iam`. */
 export class IamApi {
   /**
@@ -2147,6 +2170,8 @@ export class IamApi {
    * narrowed.
    */
   readonly memberships: IamMembershipsApi;
+  /** Reports quotas. The operator sets them: `gantry admin quota`. */
+  readonly quotas: IamQuotasApi;
 
   constructor(client: TypedClient) {
     this.accountAssociations = new IamAccountAssociationsApi(client);
@@ -2160,6 +2185,7 @@ export class IamApi {
     this.terms = new IamTermsApi(client);
     this.access = new IamAccessApi(client);
     this.memberships = new IamMembershipsApi(client);
+    this.quotas = new IamQuotasApi(client);
   }
 }
 
@@ -4787,29 +4813,6 @@ export class NamesApi {
   }
 }
 
-/** The operations of `gantry quotas`. */
-export class QuotasApi {
-  readonly #client: TypedClient;
-
-  constructor(client: TypedClient) {
-    this.#client = client;
-  }
-
-  /**
-   * Get the quotas and rates of the organization of a group, with what the organization uses of them now.
-   *
-   * Needs `groups.list`.
-   *
-   * @example
-   * ```ts
-   * const response = await gantry.quotas.get({ uid: "QUOTAS_UID" });
-   * ```
-   */
-  get(request: GetQuotasRequest, options?: RequestOptions): ApiCall<Quotas> {
-    return this.#client.one(operations.quotasGet, request, options);
-  }
-}
-
 /**
  * Lists and revokes sessions. A session begins with an interactive sign-in and holds the access tokens and the
  * refresh token that its program gets. Revoking it takes effect with the next request on every server.
@@ -4935,8 +4938,6 @@ export class ResourcesApi {
   readonly deletions: DeletionsApi;
   /** The operations of `gantry names`. */
   readonly names: NamesApi;
-  /** The operations of `gantry quotas`. */
-  readonly quotas: QuotasApi;
   /** The operations of `gantry sessions`. */
   readonly sessions: SessionsApi;
 
@@ -4954,7 +4955,6 @@ export class ResourcesApi {
     this.findings = new FindingsApi(client);
     this.deletions = new DeletionsApi(client);
     this.names = new NamesApi(client);
-    this.quotas = new QuotasApi(client);
     this.sessions = new SessionsApi(client);
   }
 

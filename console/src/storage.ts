@@ -12,7 +12,7 @@ export const storageOf = (uid: string): Question<Storage> => ({
 
 /** Of the organization of a group. */
 export const quotasOf = (uid: string): Question<Quotas> => ({
-  name: "quotas.get",
+  name: "iam.quotas.get",
   request: { uid },
-  send: (gantry, signal) => gantry.quotas.get({ uid }, { signal }),
+  send: (gantry, signal) => gantry.iam.quotas.get({ uid }, { signal }),
 });

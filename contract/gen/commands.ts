@@ -174,7 +174,7 @@ export const commands: readonly (readonly [domain: string, resource: string, ver
   ["names","","search","gantry.names.v1.NamesService/Search","Search resources by a part of their name, by uid, by digest, and vulnerabilities and affected packages by the start of their ID or name"],
   ["names","","resolve","gantry.names.v1.NamesService/Resolve","Resolve a path of names, such as `acme/team/app` or `acme/team/app:1.2`, to the resources that it names"],
   ["names","","lookup","gantry.names.v1.NamesService/Lookup","Find the names and paths of up to 50 uids, such as those of a page of the audit log"],
-  ["quotas","","get","gantry.quotas.v1.QuotasService/GetQuotas","Get the quotas and rates of the organization of a group, with what the organization uses of them now"],
+  ["iam","quotas","get","gantry.organizations.v1.QuotasService/GetQuotas","Get the quotas and rates of the organization of a group, with what the organization uses of them now"],
   ["registry","immutable-tag-rules","create","gantry.registry.v1.ImmutableTagRulesService/CreateImmutableTagRule","Create a rule in a repo, or in a group for all repos below it"],
   ["registry","immutable-tag-rules","get","gantry.registry.v1.ImmutableTagRulesService/GetImmutableTagRule","Get a rule by its uid"],
   ["registry","immutable-tag-rules","list","gantry.registry.v1.ImmutableTagRulesService/ListImmutableTagRules","List rules of the groups and repos where the caller can list them"],

@@ -574,9 +574,9 @@ export type MessageName =
   | "gantry.names.v1.SearchRequest"
   | "gantry.names.v1.SearchResponse"
   | "gantry.names.v1.SearchResult"
-  | "gantry.quotas.v1.GetQuotasRequest"
-  | "gantry.quotas.v1.Quota"
-  | "gantry.quotas.v1.Quotas"
+  | "gantry.organizations.v1.GetQuotasRequest"
+  | "gantry.organizations.v1.Quota"
+  | "gantry.organizations.v1.Quotas"
   | "gantry.registry.v1.AppendUploadRequest"
   | "gantry.registry.v1.CancelUploadRequest"
   | "gantry.registry.v1.CreateImmutableTagRuleRequest"
@@ -1439,9 +1439,9 @@ export const contractFacts: ContractData = JSON.parse(`{"enums":[
 {"name":"gantry.names.v1.ResolveResponse","short":"ResolveResponse","fields":[{"name":"results","json":"results","number":1,"shape":"list","kind":"message","message":"gantry.names.v1.SearchResult"}]},
 {"name":"gantry.names.v1.LookupRequest","short":"LookupRequest","fields":[{"name":"uids","json":"uids","number":1,"shape":"list","required":true,"maxLength":50,"uid":true},{"name":"types","json":"types","number":2,"shape":"list","pattern":"^[A-Za-z]+$","maxLength":20}]},
 {"name":"gantry.names.v1.LookupResponse","short":"LookupResponse","fields":[{"name":"results","json":"results","number":1,"shape":"list","kind":"message","message":"gantry.names.v1.SearchResult"}]},
-{"name":"gantry.quotas.v1.GetQuotasRequest","short":"GetQuotasRequest","fields":[{"name":"uid","json":"uid","number":1,"required":true,"scope":true,"refersTo":"chainguard.platform.iam.v2.Group","uid":true}]},
-{"name":"gantry.quotas.v1.Quotas","short":"Quotas","fields":[{"name":"quotas","json":"quotas","number":1,"shape":"list","kind":"message","message":"gantry.quotas.v1.Quota"}]},
-{"name":"gantry.quotas.v1.Quota","short":"Quota","fields":[{"name":"name","json":"name","number":1},{"name":"limit","json":"limit","number":2,"kind":"int64"},{"name":"used","json":"used","number":3,"kind":"int64","presence":true},{"name":"rate","json":"rate","number":4,"kind":"bool"}]},
+{"name":"gantry.organizations.v1.GetQuotasRequest","short":"GetQuotasRequest","fields":[{"name":"uid","json":"uid","number":1,"required":true,"scope":true,"refersTo":"chainguard.platform.iam.v2.Group","uid":true}]},
+{"name":"gantry.organizations.v1.Quotas","short":"Quotas","fields":[{"name":"quotas","json":"quotas","number":1,"shape":"list","kind":"message","message":"gantry.organizations.v1.Quota"}]},
+{"name":"gantry.organizations.v1.Quota","short":"Quota","fields":[{"name":"name","json":"name","number":1},{"name":"limit","json":"limit","number":2,"kind":"int64"},{"name":"used","json":"used","number":3,"kind":"int64","presence":true},{"name":"rate","json":"rate","number":4,"kind":"bool"}]},
 {"name":"gantry.registry.v1.GetDistributionRequest","short":"GetDistributionRequest","fields":[]},
 {"name":"gantry.registry.v1.ListRepoTagsRequest","short":"ListRepoTagsRequest","fields":[{"name":"repo","json":"repo","number":1,"required":true,"scope":true,"maxLength":255},{"name":"n","json":"n","number":2,"pattern":"^[0-9]{0,9}$"},{"name":"last","json":"last","number":3,"maxLength":255}]},
 {"name":"gantry.registry.v1.ListRepoTagsResponse","short":"ListRepoTagsResponse","fields":[{"name":"tags","json":"tags","number":1,"shape":"list"},{"name":"next","json":"next","number":2}]},
@@ -2127,9 +2127,9 @@ export const contractFacts: ContractData = JSON.parse(`{"enums":[
 "gantry.names.v1.ResolveResponse",
 "gantry.names.v1.LookupRequest",
 "gantry.names.v1.LookupResponse",
-"gantry.quotas.v1.GetQuotasRequest",
-"gantry.quotas.v1.Quotas",
-"gantry.quotas.v1.Quota",
+"gantry.organizations.v1.GetQuotasRequest",
+"gantry.organizations.v1.Quotas",
+"gantry.organizations.v1.Quota",
 "gantry.registry.v1.GetDistributionRequest",
 "gantry.registry.v1.ListRepoTagsRequest",
 "gantry.registry.v1.ListRepoTagsResponse",
@@ -2418,7 +2418,7 @@ export const contractFacts: ContractData = JSON.parse(`{"enums":[
 {"name":"gantry.names.v1.NamesService/Search","service":"gantry.names.v1.NamesService","rpc":"Search","domain":"gantry","version":"","http":[{"verb":"GET","template":"/gantry/v1/names:search","body":""}],"unscoped":true,"input":"gantry.names.v1.SearchRequest","output":"gantry.names.v1.SearchResponse"},
 {"name":"gantry.names.v1.NamesService/Resolve","service":"gantry.names.v1.NamesService","rpc":"Resolve","domain":"gantry","version":"","http":[{"verb":"GET","template":"/gantry/v1/names:resolve","body":""}],"unscoped":true,"input":"gantry.names.v1.ResolveRequest","output":"gantry.names.v1.ResolveResponse"},
 {"name":"gantry.names.v1.NamesService/Lookup","service":"gantry.names.v1.NamesService","rpc":"Lookup","domain":"gantry","version":"","http":[{"verb":"GET","template":"/gantry/v1/names:lookup","body":""}],"unscoped":true,"input":"gantry.names.v1.LookupRequest","output":"gantry.names.v1.LookupResponse"},
-{"name":"gantry.quotas.v1.QuotasService/GetQuotas","service":"gantry.quotas.v1.QuotasService","rpc":"GetQuotas","domain":"gantry","version":"","http":[{"verb":"GET","template":"/gantry/v1/quotas/{uid=**}","body":""}],"capabilities":["groups.list"],"scope":["uid"],"input":"gantry.quotas.v1.GetQuotasRequest","output":"gantry.quotas.v1.Quotas"},
+{"name":"gantry.organizations.v1.QuotasService/GetQuotas","service":"gantry.organizations.v1.QuotasService","rpc":"GetQuotas","domain":"gantry","version":"","http":[{"verb":"GET","template":"/gantry/v1/quotas/{uid=**}","body":""}],"capabilities":["groups.list"],"scope":["uid"],"input":"gantry.organizations.v1.GetQuotasRequest","output":"gantry.organizations.v1.Quotas"},
 {"name":"gantry.registry.v1.DistributionService/GetDistribution","service":"gantry.registry.v1.DistributionService","rpc":"GetDistribution","domain":"gantry","version":"","distribution":{"verb":"GET","template":"/v2/","takesContent":false,"givesContent":false,"makesRepo":false},"input":"gantry.registry.v1.GetDistributionRequest","output":"google.protobuf.Empty"},
 {"name":"gantry.registry.v1.DistributionService/ListRepoTags","service":"gantry.registry.v1.DistributionService","rpc":"ListRepoTags","domain":"gantry","version":"","distribution":{"verb":"GET","template":"/v2/{repo}/tags/list","takesContent":false,"givesContent":false,"makesRepo":false},"capabilities":["tag.list"],"anonymous":true,"scope":["repo"],"input":"gantry.registry.v1.ListRepoTagsRequest","output":"gantry.registry.v1.ListRepoTagsResponse"},
 {"name":"gantry.registry.v1.DistributionService/ListCatalog","service":"gantry.registry.v1.DistributionService","rpc":"ListCatalog","domain":"gantry","version":"","distribution":{"verb":"GET","template":"/v2/_catalog","takesContent":false,"givesContent":false,"makesRepo":false},"capabilities":["repo.list"],"unscoped":true,"input":"gantry.registry.v1.ListCatalogRequest","output":"gantry.registry.v1.ListCatalogResponse"},

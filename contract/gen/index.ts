@@ -62,7 +62,7 @@ import { file_gantry_images_v1_image_sboms } from "./gantry/images/v1/image_sbom
 import { file_gantry_lists_v1_lists } from "./gantry/lists/v1/lists_pb.js";
 import { file_gantry_memberships_v1_memberships } from "./gantry/memberships/v1/memberships_pb.js";
 import { file_gantry_names_v1_names } from "./gantry/names/v1/names_pb.js";
-import { file_gantry_quotas_v1_quotas } from "./gantry/quotas/v1/quotas_pb.js";
+import { file_gantry_organizations_v1_quotas } from "./gantry/organizations/v1/quotas_pb.js";
 import { file_gantry_registry_v1_distribution } from "./gantry/registry/v1/distribution_pb.js";
 import { file_gantry_registry_v1_immutable_tag_rules } from "./gantry/registry/v1/immutable_tag_rules_pb.js";
 import { file_gantry_registry_v1_in_use } from "./gantry/registry/v1/in_use_pb.js";
@@ -142,7 +142,7 @@ export const files = [
   file_gantry_lists_v1_lists,
   file_gantry_memberships_v1_memberships,
   file_gantry_names_v1_names,
-  file_gantry_quotas_v1_quotas,
+  file_gantry_organizations_v1_quotas,
   file_gantry_registry_v1_distribution,
   file_gantry_registry_v1_immutable_tag_rules,
   file_gantry_registry_v1_in_use,

@@ -363,7 +363,7 @@ test("gantry admin quota list shows defaults, values for the server and an organ
   await setQuota("subscriptions", undefined);
 });
 
-const quotasService = "gantry.quotas.v1.QuotasService/GetQuotas";
+const quotasService = "gantry.organizations.v1.QuotasService/GetQuotas";
 
 const quotasSeen = async (uid: string, token: string): Promise<ReadonlyMap<string, JsonObject>> => {
   const answers = await Promise.all(protocols.map((protocol) => callOver(protocol, stage.world.url, quotasService, { uid }, { token })));
@@ -391,7 +391,7 @@ test("an owner sees each quota with the value in force, and as many resources as
   }
   for (const { name, table } of counted) assert.equal(Number(seen.get(name)?.used), await rowsIn(organization, table), name);
   const env = { GANTRY_SERVER: stage.world.url, GANTRY_TOKEN: await owners.token(organization) };
-  const { stdout } = await gantry(["quotas", "get", organization], { env });
+  const { stdout } = await gantry(["iam", "quotas", "get", organization], { env });
   assert.match(stdout, /^NAME {2,}LIMIT {2,}USED {2,}RATE\nblob-bytes {2,}100000000000000 /);
   assert.match(stdout, /^repos {2,}1234 {2,}\d+ {2,}false$/m);
   await setQuota("scim-writes", undefined);

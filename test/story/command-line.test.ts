@@ -105,7 +105,6 @@ const domainNames = [
   "events",
   "audit",
   "names",
-  "quotas",
   "deletions",
   "sessions",
   "auth",

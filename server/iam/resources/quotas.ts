@@ -47,7 +47,7 @@ const getQuotas = async (context: ReadContext): Promise<Outcome> => {
 };
 
 export const quotas = resource({
-  service: "gantry.quotas.v1.QuotasService",
-  message: "gantry.quotas.v1.Quotas",
+  service: "gantry.organizations.v1.QuotasService",
+  message: "gantry.organizations.v1.Quotas",
   methods: { GetQuotas: { reads: getQuotas } },
 });
