@@ -1,5 +1,6 @@
-// Base scores of CVSS 2, 3.0 and 3.1 vectors, by the equations of the specifications (first.org/cvss). Version 4 is not
-// supported: it needs a table of 270 entries.
+// Scores of CVSS vectors (first.org/cvss): base scores of versions 2, 3.0 and 3.1, and the score of version 4.0.
+
+import { score4 } from "./cvss4.ts";
 
 const metricsOf = (vector: string): ReadonlyMap<string, string> =>
   new Map(
@@ -47,11 +48,14 @@ const score2 = (metrics: ReadonlyMap<string, string>): number => {
   return Math.round((0.6 * impact + 0.4 * exploitability - 1.5) * (impact === 0 ? 0 : 1.176) * 10) / 10;
 };
 
-/** Returns the score (0 to 10) and the version; undefined if `vector` is not of a supported version. */
-export const cvssBaseScore = (vector: string): { readonly score: number; readonly version: string } | undefined => {
-  const version = /^CVSS:(3\.[01])\//.exec(vector)?.[1] ?? (/^AV:/.test(vector) ? "2.0" : undefined);
+/**
+ * Returns the score (0 to 10) and the version; undefined if `vector` is not of a supported version. A score of version 4.0 includes the
+ * threat and environment that the vector states, as sources publish it; their scores of earlier versions are base scores.
+ */
+export const cvssScore = (vector: string): { readonly score: number; readonly version: string } | undefined => {
+  const version = /^CVSS:(3\.[01]|4\.0)\//.exec(vector)?.[1] ?? (/^AV:/.test(vector) ? "2.0" : undefined);
   if (version === undefined) return undefined;
   const metrics = metricsOf(vector);
-  const score = version === "2.0" ? score2(metrics) : score3(metrics);
-  return Number.isNaN(score) ? undefined : { score, version };
+  const score = version === "4.0" ? score4(metrics) : version === "2.0" ? score2(metrics) : score3(metrics);
+  return score === undefined || Number.isNaN(score) ? undefined : { score, version };
 };

@@ -456,6 +456,14 @@ export const limits = {
   imageLayersMax: 500,
   imagePathsMax: 4_000_000,
   imageReadMs: 30 * 60 * 1000,
+  /** Images with the same layers, the oldest, among which a base image is looked for. */
+  baseImageCandidates: 200,
+  /** Above this number of images, the layers of all images of the organization are read once. */
+  baseImageLookups: 1_000,
+  /** Tags that are listed for a base image. */
+  baseImageTags: 10,
+  /** Length of the name of a base image in an annotation. */
+  baseImageNameMax: 300,
   composedAtOnceMax: 50_000,
   composeMs: 2 * 60 * 1000,
   composeHeapMb: 512,
@@ -561,6 +569,13 @@ export const limits = {
   vexNoteLengthMax: 2_000,
   /** Statements of others that are shown next to a finding, the latest. */
   findingVexMax: 20,
+  /** Documents that are shown with the contents of an image, the latest. */
+  imageVexMax: 20,
+  /** Trusted sources of VEX in one organization, each of which a signed document is compared with; signatures of one document. */
+  vexSourcesEach: 50,
+  vexSignaturesMax: 10,
+  vexRsaBitsMin: 2_048,
+  vexRsaBitsMax: 8_192,
   /** Repositories whose images get Gantry's own reports together. */
   ownReportRepos: 100,
   /**
@@ -603,6 +618,8 @@ export const limits = {
   /** Decisions about findings in one organization, which matching reads, and the longest time until one expires. */
   findingDecisionsEach: 10_000,
   decisionMsMax: 366 * 24 * 3600_000,
+  /** Policies in one organization that require approvals of decisions. */
+  approvalPoliciesEach: 100,
   /** Due date policies in one organization, which each matched finding reads, and findings that one step updates after a change. */
   dueDatePoliciesEach: 100,
   dueDateFindings: 2_000,

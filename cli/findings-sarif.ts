@@ -1,6 +1,7 @@
 // Findings as SARIF 2.1.0 (OASIS), for code scanning of GitHub and other readers.
 
 import { type JsonObject, text, texts } from "#base/json.ts";
+import { onOneLine } from "./output/escape.ts";
 
 const schema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
@@ -20,15 +21,24 @@ export const vulnerabilityOf = (finding: JsonObject): string => {
   return ids.find((id) => id.startsWith("CVE-")) ?? ids[0] ?? "";
 };
 
+/** Readers of SARIF take "[text](target)" in a message as a link, and "{0}" as a placeholder. */
+const messageText = (value: string): string =>
+  onOneLine(value)
+    .replaceAll(/[\\[\]]/g, "\\$&")
+    .replaceAll(/[{}]/g, "$&$&");
+
 const ruleOf = (id: string, finding: JsonObject): JsonObject => {
   const severity = severityOf(finding);
   const score = leastScores[severity];
   const aliases = [text(finding, "advisoryId"), ...texts(finding, "aliases")].filter((each) => each !== id);
+  const names = messageText(aliases.length > 0 ? `${id}, also known as ${aliases.join(", ")}` : id);
   return {
     id,
-    shortDescription: { text: `${id} in ${text(finding, "packageName")}` },
-    fullDescription: { text: aliases.length > 0 ? `${id}, also known as ${aliases.join(", ")}` : id },
-    ...(id.startsWith("CVE-") ? { helpUri: `https://www.cve.org/CVERecord?id=${id}` } : {}),
+    shortDescription: { text: messageText(`${id} in ${text(finding, "packageName")}`) },
+    fullDescription: { text: names },
+    // GitHub requires it.
+    help: { text: names },
+    ...(id.startsWith("CVE-") ? { helpUri: `https://www.cve.org/CVERecord?id=${encodeURIComponent(id.toWellFormed())}` } : {}),
     properties: {
       tags: ["security", "vulnerability", ...(finding.exploited === true ? ["exploited"] : [])],
       ...(score === undefined ? {} : { "security-severity": score }),
@@ -52,7 +62,7 @@ const resultOf = (image: string, finding: JsonObject, ruleIndex: number): JsonOb
     ruleId: id,
     ruleIndex,
     level: levels[severity] ?? "warning",
-    message: { text: message.join("\n") },
+    message: { text: message.map(messageText).join("\n") },
     locations: [
       {
         physicalLocation: { artifactLocation: { uri: image.replaceAll(/[^A-Za-z0-9/._@:-]/g, "_") }, region: { startLine: 1 } },
@@ -70,15 +80,17 @@ export const sarifOf = (version: string, image: string, findings: readonly JsonO
     const id = vulnerabilityOf(finding);
     if (!rules.has(id)) rules.set(id, ruleOf(id, finding));
   }
-  const ids = [...rules.keys()];
+  const indexes = new Map([...rules.keys()].map((id, index) => [id, index]));
   return {
     $schema: schema,
     version: "2.1.0",
     runs: [
       {
         tool: { driver: { name: "Gantry", version, rules: [...rules.values()] } },
-        invocations: [{ executionSuccessful: true, toolExecutionNotifications: unknown.map((each) => ({ level: "warning", message: { text: each } })) }],
-        results: findings.map((finding) => resultOf(image, finding, ids.indexOf(vulnerabilityOf(finding)))),
+        invocations: [
+          { executionSuccessful: true, toolExecutionNotifications: unknown.map((each) => ({ level: "warning", message: { text: messageText(each) } })) },
+        ],
+        results: findings.map((finding) => resultOf(image, finding, indexes.get(vulnerabilityOf(finding)) ?? -1)),
         properties: { imageName: image },
       },
     ],

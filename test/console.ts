@@ -91,6 +91,9 @@ export const showsText = (element: Locator, expected: RegExp, message?: string):
 export const showsTexts = (elements: Locator, expected: readonly string[]): Promise<void> =>
   reads(async () => assert.deepEqual(await elements.allTextContents(), expected));
 
+/** Waits until the field has exactly this value. */
+export const showsValue = (field: Locator, expected: string): Promise<void> => reads(async () => assert.equal(await field.inputValue(), expected));
+
 const sizes = [
   { width: 1280, height: 800 },
   { width: 390, height: 844 },

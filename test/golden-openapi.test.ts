@@ -29,6 +29,7 @@ const digits = (salt: string, count: number): string => createHash("sha256").upd
 const replaced: Readonly<Record<string, string>> = {
   // Content has the URL of this run.
   organizationBytes: "1253",
+  used: "1253",
   nextPageToken: "a page token",
   pageToken: "a page token",
   code: "an invite's code",

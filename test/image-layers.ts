@@ -1,6 +1,7 @@
 // Images with layers of files, as tests push them.
 
 import { gzipSync } from "node:zlib";
+import type { JsonObject } from "#base/json.ts";
 import { type DraftEntry, tarOf } from "../server/registry/contents/tar.fixture.ts";
 import { descriptorOf, ociManifest, type Pushed, type Pusher } from "./pusher.ts";
 import { configType } from "./registry.ts";
@@ -22,15 +23,27 @@ export const os = (id: string, version: string, name: string): DraftEntry => ({
 export const alpine = os("alpine", "3.20.3", "Alpine Linux v3.20");
 export const debian = os("debian", "12", "Debian GNU/Linux 12 (bookworm)");
 
-/** Pushes an image for linux/amd64 with these layers, lowest first. */
-export const pushImage = async (
+interface ImageFacts {
+  /** "amd64" by default. */
+  readonly architecture?: string;
+  readonly annotations?: JsonObject;
+}
+
+/** Pushes an image with these layers, lowest first. */
+export const pushImageWith = async (
   registry: Pusher,
   reference: string | undefined,
+  { architecture = "amd64", annotations }: ImageFacts,
   ...layers: readonly (readonly DraftEntry[] | Uint8Array)[]
 ): Promise<Pushed> => {
-  const config = await registry.blob(JSON.stringify({ architecture: "amd64", os: "linux", rootfs: { type: "layers", diff_ids: [] } }), configType);
+  const config = await registry.blob(JSON.stringify({ architecture, os: "linux", rootfs: { type: "layers", diff_ids: [] } }), configType);
   const pushed: Pushed[] = [];
   for (const layer of layers) pushed.push(await registry.blob(layer instanceof Uint8Array ? layer : gzipSync(tarOf(layer)), files));
-  const body = { schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: pushed.map(descriptorOf) };
+  const notes = annotations === undefined ? {} : { annotations };
+  const body = { schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: pushed.map(descriptorOf), ...notes };
   return registry.manifest(body, ociManifest, reference);
 };
+
+/** Pushes an image for linux/amd64 with these layers, lowest first. */
+export const pushImage = (registry: Pusher, reference: string | undefined, ...layers: readonly (readonly DraftEntry[] | Uint8Array)[]): Promise<Pushed> =>
+  pushImageWith(registry, reference, {}, ...layers);

@@ -23,7 +23,7 @@ const alsoRefers: Readonly<Record<string, string>> = {
 };
 
 /** Fields that take configured values; the contract's example is one. */
-const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.AcceptTermsRequest.document_ids"]);
+const configured: ReadonlySet<string> = new Set(["chainguard.platform.iam.v2.AcceptTermsRequest.document_ids", "gantry.findings.v1.VexSource.public_key"]);
 
 // Rules across fields: only a verified organization has a kind. A retention rule keeps all tags or a number of them. Only a decision of
 // NOT_AFFECTED has a justification.
@@ -81,6 +81,9 @@ const textOf = (field: FieldFact, variant: number): string => {
 
 /** Fields that another user than the author changes: only their first value is used. */
 export const decidedByOthers: ReadonlySet<string> = new Set(["gantry.vulnerabilities.v1.AuthoredAdvisoryEvent.review_state"]);
+
+/** Fields that a rule allows or requires only together with others, so that none of them can be changed alone in every state. */
+export const decidedTogether: ReadonlySet<string> = new Set(["gantry.registry.v1.RetentionRule.keep_all", "gantry.registry.v1.RetentionRule.keep_last"]);
 
 /** Fields that create further rows with their own events, and so are not in the body of a single row. */
 const rowsBesides: ReadonlySet<string> = new Set(["gantry.vulnerabilities.v1.AuthoredAdvisory.initial_events"]);
@@ -144,7 +147,11 @@ const isFirst = (message: MessageFact, field: FieldFact): boolean => {
 export const writable = (message: MessageFact): FieldFact[] => message.fields.filter((field) => !field.outputOnly && !field.version1Only);
 
 /** Resources of a group that may name a repo below it, and no other. */
-export const refersBelow: ReadonlySet<string> = new Set(["gantry.registry.v1.RetentionRule", "gantry.decisions.v1.FindingDecision"]);
+export const refersBelow: ReadonlySet<string> = new Set([
+  "gantry.registry.v1.RetentionRule",
+  "gantry.decisions.v1.FindingDecision",
+  "gantry.findings.v1.VexSource",
+]);
 
 /** Optional references that only whole bodies have, because they restrict the resource's place. */
 const placeReferences: ReadonlySet<string> = new Set([...refersBelow].map((name) => `${name}.repo_uid`));

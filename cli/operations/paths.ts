@@ -55,7 +55,7 @@ export const openPaths = (client: Client, signal?: AbortSignal): FindPaths => {
       // The path starts at the highest visible group; a gap further down would be misleading.
       const first = above.findIndex((each) => each !== undefined);
       const visible = first === -1 ? [] : above.slice(first);
-      if (name === "" || (ancestors.length > 0 && visible.length === 0) || visible.includes(undefined)) continue;
+      if (uid === "" || name === "" || (ancestors.length > 0 && visible.length === 0) || visible.includes(undefined)) continue;
       const path = visible.length === 0 ? name : `${visible.join("/")}${separatorOf(message)}${name}`;
       paths.set(uid, path);
       counts.set(path, (counts.get(path) ?? 0) + 1);

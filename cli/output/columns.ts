@@ -15,8 +15,10 @@ export interface Column {
 
 /** Columns of resources that no single field identifies, the most important first. */
 const identifyingColumns: Readonly<Record<string, readonly string[]>> = {
+  "gantry.decisions.v1.FindingDecision": ["vulnerability", "package_name", "state", "approval_state", "uid", "expire_time", "create_time"],
   "gantry.findings.v1.Finding": ["severity", "advisory_id", "package_name", "installed_version", "fixed_version", "repo", "tags"],
   "gantry.findings.v1.FindingGroup": ["severity", "label", "finding_count", "image_count", "fixable_count", "exploited_count", "first_create_time"],
+  "gantry.findings.v1.VexSource": ["name", "key_fingerprint", "repo_uid", "create_time"],
   "gantry.images.v1.AffectedImage": ["advisory_id", "package_name", "installed_version", "fixed_version", "repo", "tags", "state"],
 };
 

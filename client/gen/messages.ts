@@ -652,6 +652,12 @@ export interface AnalysisNotPlanned {
   note: string;
 }
 
+/** Which decision to approve. */
+export interface ApproveFindingDecisionRequest {
+  /** Its uid. */
+  uid: string;
+}
+
 /** Architectures of an image. */
 export interface Architectures {
   /** Their names, such as `amd64`, each once and in alphabetical order. */
@@ -1108,6 +1114,41 @@ export interface AvailabilitySummary {
   blockingSubmit: number;
 }
 
+/** The image that another one was built on. Of several, the one with the most layers. */
+export interface BaseImage {
+  /** How it is known. */
+  origin: BaseImageOrigin;
+  /**
+   * Its name: `base:1.2` (by digest without a tag) of an image in the organization, or the name that the annotation
+   * claims.
+   */
+  reference: string;
+  /** Digest that its tags point at, or the claimed digest; empty if it is unknown. */
+  digest: string;
+  /** Name of its repo; empty if only an annotation names it. */
+  repo: string;
+  /** Uid of its repo; empty if only an annotation names it. */
+  repoUid: string;
+  /** Tags that point at it, at most 10. */
+  tags: string[];
+  /** How many of the lowest layers are the base image's; 0 if it is unknown. */
+  layerCount: number;
+}
+
+/**
+ * How a base image is known.
+ *
+ * - `BASE_IMAGE_ORIGIN_UNSPECIFIED`: Not given.
+ * - `BASE_IMAGE_ORIGIN_LAYERS`: The lowest layers of the image are all layers of the base image, which is in the
+ * same organization.
+ * - `BASE_IMAGE_ORIGIN_ANNOTATION`: An annotation of the manifest names it: `org.opencontainers.image.base.name`.
+ * The pusher claims it; Gantry verifies nothing.
+ */
+export type BaseImageOrigin =
+  | "BASE_IMAGE_ORIGIN_UNSPECIFIED"
+  | "BASE_IMAGE_ORIGIN_LAYERS"
+  | "BASE_IMAGE_ORIGIN_ANNOTATION";
+
 /** Role bindings to make. */
 export interface BatchCreateRoleBindingsRequest {
   /** Group to make them in. */
@@ -1508,7 +1549,8 @@ export type Capability =
   | "CAP_GANTRY_IMMUTABLE_TAG_RULES_LIST"
   | "CAP_GANTRY_IMMUTABLE_TAG_RULES_DELETE"
   | "CAP_GANTRY_FINDING_DECISIONS_LIST"
-  | "CAP_GANTRY_FINDINGS_DECIDE";
+  | "CAP_GANTRY_FINDINGS_DECIDE"
+  | "CAP_GANTRY_FINDINGS_REQUIRE_APPROVAL";
 
 /** Whether one capability is held at the place, and why. */
 export interface CapabilityReason {
@@ -1754,22 +1796,32 @@ export interface ContentsProblem {
   path: string;
 }
 
-/** The decision that counts for a finding. */
+/** The decision that counts for a finding, or the statement of a trusted source of VEX if no decision does. */
 export interface CountingDecision {
-  /** Uid of the decision. */
+  /** Uid of the decision; empty for a statement. */
   uid: string;
   /** What was decided. */
   state: FindingDecisionState;
   /** Why the vulnerability does not affect the image. */
   justification: FindingDecisionJustification;
-  /** Reason, in words. */
+  /** Reason, in words: of a statement its note. */
   reason: string;
-  /** Uid of the identity that made the decision. */
+  /** Uid of the identity that made the decision; empty for a statement. */
   author: string;
-  /** Uid of the group of the decision. */
+  /** Uid of the group of the decision or source. */
   groupUid: string;
   /** When the decision stops counting; absent if it does not expire. */
   expireTime?: string;
+  /** Uid of the trusted source (VexSource) whose key signed the statement; empty for a decision. */
+  vexSourceUid: string;
+  /** Name of the source; empty for a decision. */
+  vexSource: string;
+  /** Digest of the document with the statement, a blob of the image's repo; empty for a decision. */
+  documentDigest: string;
+  /** Digest of the manifest that attaches the document to the image; empty for a decision. */
+  manifestDigest: string;
+  /** True: the statement says that the image has the fix, so that the state is NOT_AFFECTED without a justification. */
+  vexFixed?: boolean;
 }
 
 /** A source that judges the packages of an ecosystem and a release. */
@@ -1845,6 +1897,14 @@ export interface CreateAuthoredAdvisoryRequest {
   parent: string;
   /** The advisory. */
   authoredAdvisory: AuthoredAdvisoryInput;
+}
+
+/** The approval policy to create, and where. */
+export interface CreateDecisionApprovalPolicyRequest {
+  /** Group to create it in. */
+  parent: string;
+  /** The approval policy. */
+  decisionApprovalPolicy: DecisionApprovalPolicyInput;
 }
 
 /** The charts to record for a repo. */
@@ -2040,6 +2100,14 @@ export interface CreateTagRequest {
   tag: TagInput;
 }
 
+/** The source to create, and where. */
+export interface CreateVexSourceRequest {
+  /** Group to create it in. */
+  parent: string;
+  /** The source. */
+  vexSource: VexSourceInput;
+}
+
 /** Additions to an image at assembly. */
 export interface CustomOverlay {
   /** Packages and where they come from. */
@@ -2208,6 +2276,30 @@ export interface CustomOverlayInput {
   certificates?: CustomOverlayCertificatesInput | undefined;
 }
 
+/**
+ * Decisions of a group and the groups below that suppress findings need the approval of a second identity.
+ * UNDER_INVESTIGATION suppresses nothing, and needs none.
+ */
+export interface DecisionApprovalPolicy {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** The reason for the policy. */
+  description: string;
+  /** When it was made. */
+  createTime: string;
+  /** When it was last changed. */
+  updateTime: string;
+}
+
+/**
+ * Decisions of a group and the groups below that suppress findings need the approval of a second identity.
+ * UNDER_INVESTIGATION suppresses nothing, and needs none.
+ */
+export interface DecisionApprovalPolicyInput {
+  /** The reason for the policy. */
+  description?: string | undefined;
+}
+
 /** Which organization to decline. */
 export interface DeclineMembershipRequest {
   /** Uid of the organization, or of any group in it. */
@@ -2228,6 +2320,12 @@ export interface DeleteAuthoredAdvisoryEventRequest {
 
 /** Which advisory to delete. */
 export interface DeleteAuthoredAdvisoryRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which approval policy to delete. */
+export interface DeleteDecisionApprovalPolicyRequest {
   /** Its uid. */
   uid: string;
 }
@@ -2336,6 +2434,12 @@ export interface DeleteSubscriptionRequest {
 
 /** Which tag to delete. */
 export interface DeleteTagRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which source to delete. */
+export interface DeleteVexSourceRequest {
   /** Its uid. */
   uid: string;
 }
@@ -3217,7 +3321,10 @@ export interface Finding {
   severityRank: number;
   /** Origin of the severity; absent if it is unknown. */
   severityOrigin: FindingSeverityOrigin;
-  /** CVSS vector with the highest base score, of version 3 if there is one; empty if none is known. */
+  /**
+   * CVSS vector with the highest score, of version 2 only without a newer one; empty if none is known. Of a record
+   * with several versions, version 4.0 counts.
+   */
   cvssVector: string;
   /** Base score of the vector; 0 if none is known. */
   cvssScore: number;
@@ -3250,7 +3357,10 @@ export interface Finding {
   updateTime: string;
   /** Packages in the image that no source covers, regardless of this advisory; empty for a resolved finding. */
   unjudged: UnjudgedEcosystem[];
-  /** The decision of the organization that counts; absent if there is none. */
+  /**
+   * The decision of the organization that counts, or else the statement of a trusted source of VEX; absent if there
+   * is neither.
+   */
   decision?: CountingDecision;
   /** The state without the decision; absent if there is none. */
   undecidedState: AffectedImageState;
@@ -3261,9 +3371,21 @@ export interface Finding {
   dueTime?: string;
   /**
    * What pushed OpenVEX documents say about this vulnerability in the package, the latest first, at most 20. They
-   * never change the state of the finding. Empty for a resolved finding.
+   * change the state of the finding only if a trusted source signed them (VexSource): see `decision`. Empty for a
+   * resolved finding.
    */
   vexStatements: VexStatement[];
+  /**
+   * Digest of the layer since which the image has the package in this version; empty if it is unknown, as for
+   * packages that only an SBOM names. Of several platforms, the first one that has the package.
+   */
+  layer: string;
+  /** Position of the layer, from 1 for the lowest; 0 if it is unknown. */
+  layerPosition: number;
+  /** Whether the package comes from the base image. */
+  fromBaseImage: FromBaseImage;
+  /** The base image; absent if none is known that you may list. */
+  baseImage?: BaseImage;
 }
 
 /** Findings of one day, as last counted on it. Resolved and suppressed findings do not count. */
@@ -3311,7 +3433,27 @@ export interface FindingDecision {
   createTime: string;
   /** When it was last changed. */
   updateTime: string;
+  /** Whether it needs an approval, and has one. */
+  approvalState: FindingDecisionApprovalState;
+  /** Uid of the identity that approved it. */
+  approver: string;
+  /** When it was approved. */
+  approveTime?: string;
 }
+
+/**
+ * Whether a decision needs the approval of another identity, and has it.
+ *
+ * - `FINDING_DECISION_APPROVAL_STATE_UNSPECIFIED`: Not given.
+ * - `FINDING_DECISION_APPROVAL_STATE_PENDING`: It waits for an approval, and counts for nothing.
+ * - `FINDING_DECISION_APPROVAL_STATE_APPROVED`: It is approved.
+ * - `FINDING_DECISION_APPROVAL_STATE_NOT_REQUIRED`: No approval was required.
+ */
+export type FindingDecisionApprovalState =
+  | "FINDING_DECISION_APPROVAL_STATE_UNSPECIFIED"
+  | "FINDING_DECISION_APPROVAL_STATE_PENDING"
+  | "FINDING_DECISION_APPROVAL_STATE_APPROVED"
+  | "FINDING_DECISION_APPROVAL_STATE_NOT_REQUIRED";
 
 /** A decision about the findings of a vulnerability. */
 export interface FindingDecisionInput {
@@ -3472,12 +3614,14 @@ export interface FindingGroup {
   /** When the first of its findings was found. */
   firstCreateTime?: string;
   /**
-   * What its findings have in common, in one field: the vulnerability, the name of the package, the image as
-   * `web:latest` (by digest without a tag), or the uid of the group.
+   * What its findings have in common, in one field: the vulnerability, the name of the package, the image or base
+   * image as `web:latest` (by digest without a tag), `unknown` without a known base image, or the uid of the group.
    */
   label: string;
   /** Number of findings that are overdue. */
   overdueCount: string;
+  /** The base image; absent if it is unknown. Only for groups by base image. */
+  baseImage?: BaseImage;
 }
 
 /**
@@ -3488,13 +3632,15 @@ export interface FindingGroup {
  * - `FINDING_GROUP_BY_PACKAGE`: Name of the package.
  * - `FINDING_GROUP_BY_IMAGE`: Image: repo and digest.
  * - `FINDING_GROUP_BY_GROUP`: Group of the repo, without the groups below.
+ * - `FINDING_GROUP_BY_BASE_IMAGE`: Base image of the image; images without a known one are one group.
  */
 export type FindingGroupBy =
   | "FINDING_GROUP_BY_UNSPECIFIED"
   | "FINDING_GROUP_BY_VULNERABILITY"
   | "FINDING_GROUP_BY_PACKAGE"
   | "FINDING_GROUP_BY_IMAGE"
-  | "FINDING_GROUP_BY_GROUP";
+  | "FINDING_GROUP_BY_GROUP"
+  | "FINDING_GROUP_BY_BASE_IMAGE";
 
 /** Findings by day. */
 export interface FindingHistory {
@@ -3536,7 +3682,7 @@ export interface FindingSeverityCount {
  * - `FINDING_SEVERITY_ORIGIN_UNSPECIFIED`: None: the severity is unknown.
  * - `FINDING_SEVERITY_ORIGIN_DISTRIBUTION`: A word of the package's distribution.
  * - `FINDING_SEVERITY_ORIGIN_SOURCE`: A word of another source of the vulnerability.
- * - `FINDING_SEVERITY_ORIGIN_CVSS`: The highest CVSS base score.
+ * - `FINDING_SEVERITY_ORIGIN_CVSS`: The highest CVSS score.
  */
 export type FindingSeverityOrigin =
   | "FINDING_SEVERITY_ORIGIN_UNSPECIFIED"
@@ -3571,6 +3717,21 @@ export interface Fixed {
   /** Checksum of the scanner's database. */
   grypeDbChecksum: string;
 }
+
+/**
+ * Whether a package comes from the base image.
+ *
+ * - `FROM_BASE_IMAGE_UNSPECIFIED`: Not given.
+ * - `FROM_BASE_IMAGE_UNKNOWN`: Not known: no base image is known by its layers, or the layer of the package is
+ * not known.
+ * - `FROM_BASE_IMAGE_YES`: All layers with the package in this version are those of the base image.
+ * - `FROM_BASE_IMAGE_NO`: A layer above the base image has the package in this version.
+ */
+export type FromBaseImage =
+  | "FROM_BASE_IMAGE_UNSPECIFIED"
+  | "FROM_BASE_IMAGE_UNKNOWN"
+  | "FROM_BASE_IMAGE_YES"
+  | "FROM_BASE_IMAGE_NO";
 
 /** Which provider gets its first SCIM token. */
 export interface GenerateScimTokenRequest {
@@ -3679,6 +3840,12 @@ export interface GetChartRequest {
   repoId: string;
   /** Digest of the chart: `sha256:` and 64 hex characters. */
   digest: string;
+}
+
+/** Which approval policy to get. */
+export interface GetDecisionApprovalPolicyRequest {
+  /** Its uid. */
+  uid: string;
 }
 
 /** Which deletion to get. */
@@ -3807,6 +3974,12 @@ export interface GetPullsRequest {
   digest?: string | undefined;
 }
 
+/** The organization. */
+export interface GetQuotasRequest {
+  /** Uid of the organization, or of a group in it. */
+  uid: string;
+}
+
 /** Which report to show. */
 export interface GetRawVulnReportRequest {
   /** The image. */
@@ -3916,6 +4089,12 @@ export interface GetTagHistoryRequest {
 
 /** Which tag to get. */
 export interface GetTagRequest {
+  /** Its uid. */
+  uid: string;
+}
+
+/** Which source to get. */
+export interface GetVexSourceRequest {
   /** Its uid. */
   uid: string;
 }
@@ -4900,6 +5079,8 @@ export interface ImageContents {
   sbomState: AttachedSbomState;
   /** Digest of the manifest of this SBOM, a referrer of the image; empty if it has none. */
   sbomDigest: string;
+  /** OpenVEX documents that were pushed for the image or for an index with it, the latest first, at most 20. */
+  vexDocuments: VexDocument[];
 }
 
 /**
@@ -5552,6 +5733,34 @@ export interface ListChartsByImageRepoResponse {
   unreadChartRepos: string[];
 }
 
+/** Which approval policies to list. */
+export interface ListDecisionApprovalPoliciesRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of approval policies. */
+export interface ListDecisionApprovalPoliciesResponse {
+  /** The approval policies of this page. */
+  decisionApprovalPolicies: DecisionApprovalPolicy[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
 /** Which deletions to list; all that the caller may see when nothing is set. */
 export interface ListDeletionsRequest {
   /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
@@ -5795,6 +6004,8 @@ export interface ListFindingDecisionsRequest {
   orderBy?: string | undefined;
   /** Results to leave out at the start of the page. */
   skip?: number | undefined;
+  /** Only decisions in this state of approval; absent or unspecified: all. */
+  approvalState?: FindingDecisionApprovalState | undefined;
 }
 
 /** One page of decisions. */
@@ -6691,6 +6902,34 @@ export interface ListTermsAcceptancesResponse {
   skipped: number;
 }
 
+/** Which sources to list. */
+export interface ListVexSourcesRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Results per page: 50 when absent, 200 at most. */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of sources. */
+export interface ListVexSourcesResponse {
+  /** The sources of this page. */
+  vexSources: VexSource[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
 /** Which vulnerabilities to list; all when nothing is set. */
 export interface ListVulnerabilityMetadataRequest {
   /** Only the vulnerability with exactly this number; with `ids`, it counts as one of them. */
@@ -7236,6 +7475,24 @@ export interface QueryOsvRequestInput {
   package?: OsvPackageInput | undefined;
   /** `next_page_token` of the answer before; empty for the first page. */
   pageToken?: string | undefined;
+}
+
+/** A quota limits what the organization has; a rate limits its requests. */
+export interface Quota {
+  /** Its name, such as `repos`, `blob-bytes` or `organization-requests`. */
+  name: string;
+  /** Most that the organization can have, in the unit of the name; of a rate, requests per second to one server. */
+  limit: string;
+  /** What it has now. Absent for rates, and if the caller may not list these resources in the whole organization. */
+  used?: string;
+  /** True: it is a rate. */
+  rate: boolean;
+}
+
+/** Quotas of an organization. */
+export interface Quotas {
+  /** All quotas and rates, by name. */
+  quotas: Quota[];
 }
 
 /** An SBOM as its tool wrote it. */
@@ -8211,6 +8468,51 @@ export interface RetentionRuleInput {
   previewOnly?: boolean | undefined;
 }
 
+/** A field that an update may change; "*" for all of them. */
+export type RetentionRulePath =
+  | "*"
+  | "name"
+  | "tagPattern"
+  | "versionRange"
+  | "keepAll"
+  | "keepLast"
+  | "keepVersions"
+  | "keepDays"
+  | "keepPulledDays"
+  | "inUseDays"
+  | "previewOnly";
+
+/** Keeps some of the tags that it matches, and lets the server delete the others. */
+export interface RetentionRuleUpdate {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** Name of the rule, once in its group. */
+  name?: string | undefined;
+  /** Apply the rule only to this repo, which must be below the group. Empty: to all repos below the group. */
+  repoUid?: string | undefined;
+  /** Match only tags with such a name: a pattern (RE2) for the whole name. Empty: all. */
+  tagPattern?: string | undefined;
+  /**
+   * Match only tags that are semantic versions in this range: up to four comparisons with `<`, `<=`, `>`, `>=` or
+   * `=`, separated by spaces. A leading `v` of a tag is ignored. Empty: all tags.
+   */
+  versionRange?: string | undefined;
+  /** Keep all matching tags, whatever other rules say. */
+  keepAll?: boolean | undefined;
+  /** Keep this number of matching tags in each repo, the most recently changed ones. 0: not set. */
+  keepLast?: number | undefined;
+  /** Keep this number of matching tags in each repo, those with the highest semantic versions. 0: not set. */
+  keepVersions?: number | undefined;
+  /** Keep tags that were changed in this number of days. 0: not set. */
+  keepDays?: number | undefined;
+  /** Keep tags that were pulled or changed in this number of days. 0: not set. */
+  keepPulledDays?: number | undefined;
+  /** Keep tags that identities with the label `runtime` pulled in this number of days. 0: 30. */
+  inUseDays?: number | undefined;
+  /** Show the effect in previews only, and delete nothing. */
+  previewOnly?: boolean | undefined;
+}
+
 /** Verdict on a tag, with its reason. */
 export interface RetentionVerdict {
   /** The tag. */
@@ -8534,6 +8836,25 @@ export interface SbomRule {
 export interface SbomRuleInput {
   /** Name of the rule, once in its repo or group. */
   name: string;
+  /** The reason for the rule. */
+  description?: string | undefined;
+}
+
+/** A field that an update may change; "*" for all of them. */
+export type SbomRulePath =
+  | "*"
+  | "name"
+  | "description";
+
+/**
+ * A rule that attaches an SBOM to each image of a repo, or of all repos below a group, that was read at least in
+ * part. Several rules may apply; one is enough.
+ */
+export interface SbomRuleUpdate {
+  /** Its uid: made by the server, never changed. The uid of the repo or group is its beginning. */
+  uid: string;
+  /** Name of the rule, once in its repo or group. */
+  name?: string | undefined;
   /** The reason for the rule. */
   description?: string | undefined;
 }
@@ -9300,6 +9621,14 @@ export interface UpdateRequestGroupRequest {
   updateMask?: readonly RequestGroupPath[] | undefined;
 }
 
+/** The retention rule to change. */
+export interface UpdateRetentionRuleRequest {
+  /** The rule with its new values; its uid says which. */
+  retentionRule: RetentionRuleUpdate;
+  /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
+  updateMask?: readonly RetentionRulePath[] | undefined;
+}
+
 /** The role binding to change. */
 export interface UpdateRoleBindingRequest {
   /** The role binding with its new values; its uid says which. */
@@ -9314,6 +9643,14 @@ export interface UpdateRoleRequest {
   role: RoleUpdate;
   /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
   updateMask?: readonly RolePath[] | undefined;
+}
+
+/** The rule to change. */
+export interface UpdateSbomRuleRequest {
+  /** The rule with its new values; its uid says which. */
+  sbomRule: SbomRuleUpdate;
+  /** Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body. */
+  updateMask?: readonly SbomRulePath[] | undefined;
 }
 
 /** Whether a repo's images are kept up to date. */
@@ -9342,7 +9679,69 @@ export interface Upgrade {
   latestVersion: string;
 }
 
-/** A statement of an OpenVEX document that was pushed for the image. Gantry verifies no signature of it. */
+/** An OpenVEX document that was pushed for an image. */
+export interface VexDocument {
+  /** Digest of the manifest with the document. */
+  manifestDigest: string;
+  /** Digest of the document. */
+  documentDigest: string;
+  /** Whether it was read. */
+  state: VexDocumentState;
+  /** Why it cannot be read, as text; empty otherwise. */
+  problem: string;
+  /** When it was pushed. */
+  pushTime?: string;
+}
+
+/**
+ * Processing state of a pushed VEX document.
+ *
+ * - `VEX_DOCUMENT_STATE_UNSPECIFIED`: Not given.
+ * - `VEX_DOCUMENT_STATE_WAITING`: It was pushed and is going to be read.
+ * - `VEX_DOCUMENT_STATE_READ`: It was read: its statements are shown at the findings of the image.
+ * - `VEX_DOCUMENT_STATE_UNREADABLE`: It cannot be read; `problem` says why. None of its statements are shown.
+ */
+export type VexDocumentState =
+  | "VEX_DOCUMENT_STATE_UNSPECIFIED"
+  | "VEX_DOCUMENT_STATE_WAITING"
+  | "VEX_DOCUMENT_STATE_READ"
+  | "VEX_DOCUMENT_STATE_UNREADABLE";
+
+/**
+ * A trusted source of VEX: a public key whose signatures on OpenVEX attestations count in a group and the groups
+ * below.
+ */
+export interface VexSource {
+  /** Its uid: made by the server, never changed. */
+  uid: string;
+  /** Name of the source, once in its group. */
+  name: string;
+  /** Public key in PEM (`BEGIN PUBLIC KEY`): ECDSA P-256 or P-384, Ed25519, or RSA with 2,048 to 8,192 bits. */
+  publicKey: string;
+  /** Only documents of this repo, which must be below the group. Empty: of all repos below the group. */
+  repoUid: string;
+  /** SHA-256 of the key (DER of SubjectPublicKeyInfo) in hexadecimal digits. */
+  keyFingerprint: string;
+  /** When it was made. */
+  createTime: string;
+  /** When it was last changed. */
+  updateTime: string;
+}
+
+/**
+ * A trusted source of VEX: a public key whose signatures on OpenVEX attestations count in a group and the groups
+ * below.
+ */
+export interface VexSourceInput {
+  /** Name of the source, once in its group. */
+  name: string;
+  /** Public key in PEM (`BEGIN PUBLIC KEY`): ECDSA P-256 or P-384, Ed25519, or RSA with 2,048 to 8,192 bits. */
+  publicKey: string;
+  /** Only documents of this repo, which must be below the group. Empty: of all repos below the group. */
+  repoUid?: string | undefined;
+}
+
+/** A statement of an OpenVEX document that was pushed for the image. */
 export interface VexStatement {
   /** Digest of the document, a blob of the image's repo. */
   documentDigest: string;
@@ -9362,6 +9761,8 @@ export interface VexStatement {
   statementTime?: string;
   /** When the document was pushed. */
   pushTime?: string;
+  /** Uids of the trusted sources whose keys signed the document; empty if no such signature was verified. */
+  vexSourceUids: string[];
 }
 
 /**

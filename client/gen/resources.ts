@@ -13,6 +13,7 @@ import type {
   Advisory,
   AdvisoryCoverage,
   AffectedImage,
+  ApproveFindingDecisionRequest,
   Architectures,
   Artifact,
   ArtifactVersion,
@@ -37,6 +38,7 @@ import type {
   CreateAccountAssociationRequest,
   CreateAuthoredAdvisoryEventRequest,
   CreateAuthoredAdvisoryRequest,
+  CreateDecisionApprovalPolicyRequest,
   CreateDeploymentRequest,
   CreateDueDatePolicyRequest,
   CreateExternalGroupRoleMappingRequest,
@@ -56,10 +58,13 @@ import type {
   CreateSbomRuleRequest,
   CreateSubscriptionRequest,
   CreateTagRequest,
+  CreateVexSourceRequest,
+  DecisionApprovalPolicy,
   DeclineMembershipRequest,
   DeleteAccountAssociationRequest,
   DeleteAuthoredAdvisoryEventRequest,
   DeleteAuthoredAdvisoryRequest,
+  DeleteDecisionApprovalPolicyRequest,
   DeleteDueDatePolicyRequest,
   DeleteExternalGroupRoleMappingRequest,
   DeleteFindingDecisionRequest,
@@ -78,6 +83,7 @@ import type {
   DeleteSbomRuleRequest,
   DeleteSubscriptionRequest,
   DeleteTagRequest,
+  DeleteVexSourceRequest,
   Deletion,
   DeletionRequest,
   Delivery,
@@ -124,6 +130,7 @@ import type {
   GetAuthoredAdvisoryEventRequest,
   GetAuthoredAdvisoryRequest,
   GetChartRequest,
+  GetDecisionApprovalPolicyRequest,
   GetDeletionRequest,
   GetDeliveryHistoryRequest,
   GetDeliveryRequest,
@@ -142,6 +149,7 @@ import type {
   GetOverlayBindingRequest,
   GetOverlayRequest,
   GetPullsRequest,
+  GetQuotasRequest,
   GetRawVulnReportRequest,
   GetRegistrySettingsRequest,
   GetRepoCountBySourceRequest,
@@ -159,6 +167,7 @@ import type {
   GetSyncStatusRequest,
   GetTagHistoryRequest,
   GetTagRequest,
+  GetVexSourceRequest,
   Group,
   GroupFindingsRequest,
   GroupFindingsResponse,
@@ -198,6 +207,8 @@ import type {
   ListAuthoredAdvisoryEventsResponse,
   ListChartsByImageRepoRequest,
   ListChartsByImageRepoResponse,
+  ListDecisionApprovalPoliciesRequest,
+  ListDecisionApprovalPoliciesResponse,
   ListDeletionsRequest,
   ListDeletionsResponse,
   ListDeliveriesRequest,
@@ -267,6 +278,8 @@ import type {
   ListTagsResponse,
   ListTermsAcceptancesRequest,
   ListTermsAcceptancesResponse,
+  ListVexSourcesRequest,
+  ListVexSourcesResponse,
   ListVulnerabilityMetadataRequest,
   ListVulnerabilityMetadataResponse,
   LookupGroupRequest,
@@ -296,6 +309,7 @@ import type {
   Pulls,
   QueryOsvBatchRequest,
   QueryOsvRequest,
+  Quotas,
   RawSbom,
   RawSbomRequest,
   RawToken,
@@ -385,11 +399,14 @@ import type {
   UpdateRepoReadmeRequest,
   UpdateRepoRequest,
   UpdateRequestGroupRequest,
+  UpdateRetentionRuleRequest,
   UpdateRoleBindingRequest,
   UpdateRoleRequest,
+  UpdateSbomRuleRequest,
   UpdateStatus,
   UpdateStatusRequest,
   UpdateTagRequest,
+  VexSource,
   VulnCountReportFilterRequest,
   VulnCountReportList,
   VulnReportFilterRequest,
@@ -2093,6 +2110,29 @@ export class IamMembershipsApi {
   }
 }
 
+/** Reports quotas. The operator sets them: `gantry admin quota`. */
+export class IamQuotasApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Get the quotas and rates of the organization of a group, with what the organization uses of them now.
+   *
+   * Needs `groups.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.iam.quotas.get({ uid: "QUOTAS_UID" });
+   * ```
+   */
+  get(request: GetQuotasRequest, options?: RequestOptions): ApiCall<Quotas> {
+    return this.#client.one(operations.iamQuotasGet, request, options);
+  }
+}
+
 /** The operations of `gantry iam`. */
 export class IamApi {
   /**
@@ -2130,6 +2170,8 @@ export class IamApi {
    * narrowed.
    */
   readonly memberships: IamMembershipsApi;
+  /** Reports quotas. The operator sets them: `gantry admin quota`. */
+  readonly quotas: IamQuotasApi;
 
   constructor(client: TypedClient) {
     this.accountAssociations = new IamAccountAssociationsApi(client);
@@ -2143,6 +2185,7 @@ export class IamApi {
     this.terms = new IamTermsApi(client);
     this.access = new IamAccessApi(client);
     this.memberships = new IamMembershipsApi(client);
+    this.quotas = new IamQuotasApi(client);
   }
 }
 
@@ -3385,6 +3428,21 @@ export class RegistryRetentionRulesApi {
   }
 
   /**
+   * Update a retention rule: only the fields that the mask names. The next run uses the changed rule. A rule that
+   * contradicts another one is refused (INVALID_ARGUMENT); the error names both.
+   *
+   * Needs `repo.update`, `tag.delete`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.retentionRules.update({ retentionRule: { uid: "RETENTION_RULE_UID", name: "old builds" }, updateMask: ["name"] });
+   * ```
+   */
+  update(request: UpdateRetentionRuleRequest, options?: RequestOptions): ApiCall<RetentionRule> {
+    return this.#client.one(operations.registryRetentionRulesUpdate, request, options);
+  }
+
+  /**
    * Delete a retention rule. Tags that it deleted can still be restored.
    *
    * Needs `repo.update`, `tag.delete`.
@@ -3465,6 +3523,20 @@ export class RegistrySbomRulesApi {
    */
   list(request: ListSbomRulesRequest = {}, options?: ListOptions): List<SbomRule, ListSbomRulesResponse> {
     return this.#client.list(operations.registrySbomRulesList, request, options);
+  }
+
+  /**
+   * Update the name or the reason of a rule: only the fields that the mask names.
+   *
+   * Needs `repo.update`, `manifest.create`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.registry.sbomRules.update({ sbomRule: { uid: "SBOM_RULE_UID", name: "all images" }, updateMask: ["name"] });
+   * ```
+   */
+  update(request: UpdateSbomRuleRequest, options?: RequestOptions): ApiCall<SbomRule> {
+    return this.#client.one(operations.registrySbomRulesUpdate, request, options);
   }
 
   /**
@@ -4226,9 +4298,79 @@ export class AuditApi {
 }
 
 /**
+ * Approval policies of groups. While a group or a group above has at least one, a new decision that suppresses
+ * findings is pending until another identity approves it. Groups below cannot change that. Decisions that exist
+ * stay as they are.
+ */
+export class FindingsDecisionApprovalPoliciesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Create an approval policy. It applies to decisions that are created or restored from then on.
+   *
+   * Needs `gantry.findings.require_approval`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.decisionApprovalPolicies.create({ parent: "GROUP_UID", decisionApprovalPolicy: {} });
+   * ```
+   */
+  create(request: CreateDecisionApprovalPolicyRequest, options?: RequestOptions): ApiCall<DecisionApprovalPolicy> {
+    return this.#client.one(operations.findingsDecisionApprovalPoliciesCreate, request, options);
+  }
+
+  /**
+   * Get an approval policy by its uid.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.decisionApprovalPolicies.get({ uid: "DECISION_APPROVAL_POLICY_UID" });
+   * ```
+   */
+  get(request: GetDecisionApprovalPolicyRequest, options?: RequestOptions): ApiCall<DecisionApprovalPolicy> {
+    return this.#client.one(operations.findingsDecisionApprovalPoliciesGet, request, options);
+  }
+
+  /**
+   * List the approval policies visible to the caller.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const decisionApprovalPolicy of gantry.findings.decisionApprovalPolicies.list()) console.log(decisionApprovalPolicy.uid);
+   * ```
+   */
+  list(request: ListDecisionApprovalPoliciesRequest = {}, options?: ListOptions): List<DecisionApprovalPolicy, ListDecisionApprovalPoliciesResponse> {
+    return this.#client.list(operations.findingsDecisionApprovalPoliciesList, request, options);
+  }
+
+  /**
+   * Delete an approval policy. Pending decisions stay pending. New decisions need no approval if no other policy
+   * applies.
+   *
+   * Needs `gantry.findings.require_approval`.
+   *
+   * @example
+   * ```ts
+   * await gantry.findings.decisionApprovalPolicies.delete({ uid: "DECISION_APPROVAL_POLICY_UID" });
+   * ```
+   */
+  delete(request: DeleteDecisionApprovalPolicyRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.findingsDecisionApprovalPoliciesDelete, request, options);
+  }
+}
+
+/**
  * Decisions of an organization about findings (FindingsService). A decision applies to its group and the groups
  * below. If several decisions match a finding, the one of the nearest group counts, then the one with more
- * conditions, then the latest.
+ * conditions, then the latest. A decision that waits for an approval counts for nothing.
  */
 export class FindingsDecisionsApi {
   readonly #client: TypedClient;
@@ -4239,7 +4381,9 @@ export class FindingsDecisionsApi {
 
   /**
    * Create a decision about findings. It counts for advisories with their present content: findings of an advisory
-   * that changes or is added later are open again. `validateOnly` returns `finding_count` without creating it.
+   * that changes or is added later are open again. `validateOnly` returns `finding_count` without creating it. If
+   * an approval policy of the group or a group above applies, the decision is pending: it counts for nothing until
+   * ApproveFindingDecision.
    *
    * Needs `gantry.findings.decide`.
    *
@@ -4295,6 +4439,22 @@ export class FindingsDecisionsApi {
    */
   export(request: ExportFindingDecisionsRequest, options?: RequestOptions): ApiCall<FindingDecisionsDocument> {
     return this.#client.one(operations.findingsDecisionsExport, request, options);
+  }
+
+  /**
+   * Approve a pending decision, which counts from then on for advisories with the content that they had when it was
+   * created. PERMISSION_DENIED for its author: another identity, with another upstream user, approves it.
+   * FAILED_PRECONDITION if it has expired, or needs no approval. Idempotent.
+   *
+   * Needs `gantry.findings.decide`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.decisions.approve({ uid: "FINDING_DECISION_UID" });
+   * ```
+   */
+  approve(request: ApproveFindingDecisionRequest, options?: RequestOptions): ApiCall<FindingDecision> {
+    return this.#client.one(operations.findingsDecisionsApprove, request, options);
   }
 
   /**
@@ -4381,13 +4541,89 @@ export class FindingsDueDatePoliciesApi {
   }
 }
 
+/**
+ * Trusted sources of VEX. A source is a public key. OpenVEX attestations about an image that are signed with it
+ * suppress findings of the image, for the group of the source and the groups below. A decision of the
+ * organization always precedes (FindingDecision).
+ */
+export class FindingsVexSourcesApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * Create a trusted source of VEX. Documents that were pushed before are verified in the background.
+   *
+   * Needs `gantry.findings.decide`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.vexSources.create({ parent: "GROUP_UID", vexSource: { name: "supplier", publicKey: "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n" } });
+   * ```
+   */
+  create(request: CreateVexSourceRequest, options?: RequestOptions): ApiCall<VexSource> {
+    return this.#client.one(operations.findingsVexSourcesCreate, request, options);
+  }
+
+  /**
+   * Get a trusted source of VEX by its uid.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.findings.vexSources.get({ uid: "VEX_SOURCE_UID" });
+   * ```
+   */
+  get(request: GetVexSourceRequest, options?: RequestOptions): ApiCall<VexSource> {
+    return this.#client.one(operations.findingsVexSourcesGet, request, options);
+  }
+
+  /**
+   * List the trusted sources of VEX visible to the caller.
+   *
+   * Needs `gantry.finding_decisions.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const vexSource of gantry.findings.vexSources.list()) console.log(vexSource.uid);
+   * ```
+   */
+  list(request: ListVexSourcesRequest = {}, options?: ListOptions): List<VexSource, ListVexSourcesResponse> {
+    return this.#client.list(operations.findingsVexSourcesList, request, options);
+  }
+
+  /**
+   * Delete a trusted source of VEX, which revokes its key. Findings that only its statements suppress are open
+   * again.
+   *
+   * Needs `gantry.findings.decide`.
+   *
+   * @example
+   * ```ts
+   * await gantry.findings.vexSources.delete({ uid: "VEX_SOURCE_UID" });
+   * ```
+   */
+  delete(request: DeleteVexSourceRequest, options?: RequestOptions): ApiCall<void> {
+    return this.#client.one(operations.findingsVexSourcesDelete, request, options);
+  }
+}
+
 /** The operations of `gantry findings`. */
 export class FindingsApi {
   readonly #client: TypedClient;
   /**
+   * Approval policies of groups. While a group or a group above has at least one, a new decision that suppresses
+   * findings is pending until another identity approves it. Groups below cannot change that. Decisions that exist
+   * stay as they are.
+   */
+  readonly decisionApprovalPolicies: FindingsDecisionApprovalPoliciesApi;
+  /**
    * Decisions of an organization about findings (FindingsService). A decision applies to its group and the groups
    * below. If several decisions match a finding, the one of the nearest group counts, then the one with more
-   * conditions, then the latest.
+   * conditions, then the latest. A decision that waits for an approval counts for nothing.
    */
   readonly decisions: FindingsDecisionsApi;
   /**
@@ -4396,11 +4632,19 @@ export class FindingsApi {
    * date of a finding counts.
    */
   readonly dueDatePolicies: FindingsDueDatePoliciesApi;
+  /**
+   * Trusted sources of VEX. A source is a public key. OpenVEX attestations about an image that are signed with it
+   * suppress findings of the image, for the group of the source and the groups below. A decision of the
+   * organization always precedes (FindingDecision).
+   */
+  readonly vexSources: FindingsVexSourcesApi;
 
   constructor(client: TypedClient) {
     this.#client = client;
+    this.decisionApprovalPolicies = new FindingsDecisionApprovalPoliciesApi(client);
     this.decisions = new FindingsDecisionsApi(client);
     this.dueDatePolicies = new FindingsDueDatePoliciesApi(client);
+    this.vexSources = new FindingsVexSourcesApi(client);
   }
 
   /**
@@ -4420,8 +4664,8 @@ export class FindingsApi {
   }
 
   /**
-   * Group the findings in images of the groups visible to the caller by vulnerability, package, image or group, and
-   * count them. Every page counts all of them.
+   * Group the findings in images of the groups visible to the caller by vulnerability, package, image, base image
+   * or group, and count them. Every page counts all of them.
    *
    * Needs `apk.list`, `repo.list`, `manifest.metadata.list`, `tag.list`.
    *

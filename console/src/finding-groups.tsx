@@ -4,8 +4,8 @@ import type { ReactNode } from "react";
 import type { FindingGroup, GroupFindingsRequest, GroupFindingsResponse } from "../../client/package.ts";
 import { advisoryAddress, imageAddress } from "./address.ts";
 import type { Question } from "./api.ts";
-import { Severity } from "./findings.tsx";
-import { type Column, Link, Name, Time } from "./parts.tsx";
+import { addressOfBase, Severity } from "./findings.tsx";
+import { Badge, type Column, Link, Name, Time } from "./parts.tsx";
 import { pageSize } from "./questions.ts";
 import { texts } from "./texts/findings.ts";
 
@@ -14,17 +14,19 @@ export const groupings = {
   vulnerability: "FINDING_GROUP_BY_VULNERABILITY",
   package: "FINDING_GROUP_BY_PACKAGE",
   image: "FINDING_GROUP_BY_IMAGE",
+  base: "FINDING_GROUP_BY_BASE_IMAGE",
 } as const;
 export type GroupingName = keyof typeof groupings;
-export const groupingNames: readonly GroupingName[] = ["vulnerability", "package", "image"];
+export const groupingNames: readonly GroupingName[] = ["vulnerability", "package", "image", "base"];
 
 export const groupsOfFindings = (wanted: Omit<GroupFindingsRequest, "skip">, skip: number): Question<GroupFindingsResponse> => {
   const request = { pageSize, ...wanted, ...(skip > 0 ? { skip } : {}) };
   return { name: "findings.group", request, send: (gantry, signal) => gantry.findings.group(request, { signal }) };
 };
 
-const addressOfGroup = ({ vulnerability, repoUid, digest }: FindingGroup): string | undefined => {
+const addressOfGroup = ({ vulnerability, repoUid, digest, baseImage }: FindingGroup): string | undefined => {
   if (vulnerability !== "") return advisoryAddress(vulnerability);
+  if (baseImage !== undefined) return addressOfBase(baseImage);
   return repoUid === "" || digest === "" ? undefined : imageAddress(repoUid, digest);
 };
 
@@ -39,7 +41,8 @@ export const groupColumns = (by: GroupingName, addressOfPackage: (name: string) 
     title: texts.groupings[by],
     cell: (group) => {
       const href = group.packageName === "" ? addressOfGroup(group) : addressOfPackage(group.packageName);
-      const name: ReactNode = <Name>{group.label}</Name>;
+      const isUnknown = by === "base" && group.baseImage === undefined;
+      const name: ReactNode = isUnknown ? <span className="quiet">{texts.unknownBase}</span> : <Name>{group.label}</Name>;
       return (
         <span className="long">
           {href === undefined ? (
@@ -49,6 +52,7 @@ export const groupColumns = (by: GroupingName, addressOfPackage: (name: string) 
               {name}
             </Link>
           )}
+          {group.baseImage?.origin === "BASE_IMAGE_ORIGIN_ANNOTATION" ? <Badge tone="plain">{texts.claimed}</Badge> : null}
         </span>
       );
     },

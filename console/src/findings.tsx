@@ -1,7 +1,16 @@
 // Findings as tables show them.
 
 import type { ReactNode } from "react";
-import type { CoverageStatement, Finding, FindingSeverity, FindingSeverityCount, ListFindingsRequest, ListFindingsResponse } from "../../client/package.ts";
+import type {
+  BaseImage,
+  CoverageStatement,
+  Finding,
+  FindingSeverity,
+  FindingSeverityCount,
+  ListFindingsRequest,
+  ListFindingsResponse,
+  VexStatus,
+} from "../../client/package.ts";
 import { advisoryAddress, imageAddress } from "./address.ts";
 import type { Question } from "./api.ts";
 import { Badge, type Column, Link, Name, Time } from "./parts.tsx";
@@ -58,7 +67,23 @@ const fixText = ({ fixState, fixedVersion }: Finding): ReactNode =>
     <span className="quiet">{fixState === "FINDING_FIX_STATE_WONT_FIX" ? texts.wontFix : texts.noFix}</span>
   );
 
+/** What the VEX statements attached to the image claim. */
+const statuses = ({ vexStatements }: Finding): readonly VexStatus[] => [...new Set(vexStatements.map(({ status }) => status))];
+
 export const epssText = (score: number): string => `${(score * 100).toFixed(1)} %`;
+
+/** Images that only an annotation names are not in this registry. */
+export const addressOfBase = ({ repoUid, digest }: BaseImage): string | undefined =>
+  repoUid === "" || digest === "" ? undefined : imageAddress(repoUid, digest);
+
+export const BaseImageLink = ({ base }: { readonly base: BaseImage }): ReactNode => {
+  const href = addressOfBase(base);
+  const name = <Name>{base.reference}</Name>;
+  return href === undefined ? name : <Link href={href}>{name}</Link>;
+};
+
+/** Longer IDs break in the line. */
+const shortIdMax = 20;
 
 /** Columns that tables of findings choose from. */
 export const findingColumns = {
@@ -66,11 +91,16 @@ export const findingColumns = {
     title: texts.vulnerability,
     cell: (finding) => (
       <>
-        <Link href={advisoryAddress(shownId(finding))}>
+        <Link href={advisoryAddress(shownId(finding))} className={shownId(finding).length > shortIdMax ? undefined : "one-line"}>
           <Name>{shownId(finding)}</Name>
         </Link>
         {finding.exploited ? <Badge tone="warn">{exploitText(finding)}</Badge> : null}
         {finding.inUse ? <Badge tone="plain">{texts.inUse}</Badge> : null}
+        {statuses(finding).map((status) => (
+          <Badge key={status} tone="plain">
+            {texts.vexStates(texts.vexStatuses[status])}
+          </Badge>
+        ))}
       </>
     ),
   },
@@ -86,20 +116,28 @@ export const findingColumns = {
   fixedIn: { title: texts.fixedIn, cell: (finding) => <span className="long">{fixText(finding)}</span>, minor: true },
   image: {
     title: texts.image,
-    cell: ({ repo, repoUid, tags, digest }) => {
+    cell: ({ repo, repoUid, tags, digest, layerPosition, fromBaseImage, baseImage }) => {
       const name = <Name>{tags.length === 0 ? repo : `${repo}:${tags[0]}`}</Name>;
       return (
-        <span className="long">
-          {repoUid === "" || digest === "" ? name : <Link href={imageAddress(repoUid, digest)}>{name}</Link>}
-          {tags.length > 1 ? <span className="quiet"> +{tags.length - 1}</span> : null}
-        </span>
+        <>
+          <span className="long">
+            {repoUid === "" || digest === "" ? name : <Link href={imageAddress(repoUid, digest)}>{name}</Link>}
+            {tags.length > 1 ? <span className="quiet"> +{tags.length - 1}</span> : null}
+          </span>
+          {fromBaseImage === "FROM_BASE_IMAGE_YES" && baseImage !== undefined ? (
+            <div className="under-badge" title={layerPosition === 0 ? undefined : texts.layerNumber(layerPosition)}>
+              <span className="quiet">{texts.fromBase}</span> <BaseImageLink base={baseImage} />
+            </div>
+          ) : null}
+          {fromBaseImage === "FROM_BASE_IMAGE_UNKNOWN" ? <div className="under-badge quiet">{texts.baseUnknown}</div> : null}
+        </>
       );
     },
     minor: true,
   },
   epss: {
     title: texts.epss,
-    cell: ({ epssScore }) => (epssScore === 0 ? <span className="quiet">{texts.none}</span> : epssText(epssScore)),
+    cell: ({ epssScore }) => <span className="one-line">{epssScore === 0 ? <span className="quiet">{texts.none}</span> : epssText(epssScore)}</span>,
     minor: true,
   },
   firstSeen: { title: texts.firstSeen, cell: ({ createTime }) => <Time time={createTime} />, minor: true },

@@ -9,9 +9,11 @@ export interface Problems {
   /** Of the request as a whole; "" if there is none. */
   readonly message: string;
   readonly fields: Readonly<Record<string, string>>;
+  /** The resource has changed since it was read (412). */
+  readonly isConflict: boolean;
 }
 
-const none: Problems = { message: "", fields: {} };
+const none: Problems = { message: "", fields: {}, isConflict: false };
 
 const problemsOf = (error: unknown, fields: readonly string[]): Problems => {
   const violations = error instanceof ApiError ? error.violations : [];
@@ -21,7 +23,11 @@ const problemsOf = (error: unknown, fields: readonly string[]): Problems => {
   });
   const isOffline = error instanceof ApiError && error.reason === "NO_CONNECTION";
   const message = isOffline ? texts.offline : error instanceof Error ? error.message : String(error);
-  return { message: named.length > 0 && named.length === violations.length ? "" : message, fields: Object.fromEntries(named) };
+  return {
+    message: named.length > 0 && named.length === violations.length ? "" : message,
+    fields: Object.fromEntries(named),
+    isConflict: error instanceof ApiError && error.httpStatus === 412,
+  };
 };
 
 interface Sender {
@@ -29,6 +35,8 @@ interface Sender {
   readonly isSending: boolean;
   /** Sends, and returns the answer; undefined if it was refused. After a change, what the page shows is read again. */
   readonly send: <Data>(question: Question<Data>) => Promise<Answer<Data> | undefined>;
+  /** Forgets the problems. */
+  readonly clear: () => void;
 }
 
 export const useSend = (fields: readonly string[] = [], { isRead = false }: { readonly isRead?: boolean } = {}): Sender => {
@@ -49,7 +57,7 @@ export const useSend = (fields: readonly string[] = [], { isRead = false }: { re
       setSending(false);
     }
   };
-  return { problems, isSending, send };
+  return { problems, isSending, send, clear: () => setProblems(none) };
 };
 
 /** The request that a form would send. */

@@ -1,6 +1,6 @@
-// The request for used storage.
+// The requests for used storage and for quotas.
 
-import type { Storage } from "../../client/package.ts";
+import type { Quotas, Storage } from "../../client/package.ts";
 import type { Question } from "./api.ts";
 
 /** Of a repo, a group or an organization. */
@@ -8,4 +8,11 @@ export const storageOf = (uid: string): Question<Storage> => ({
   name: "registry.storage.get",
   request: { uid },
   send: (gantry, signal) => gantry.registry.storage.get({ uid }, { signal }),
+});
+
+/** Of the organization of a group. */
+export const quotasOf = (uid: string): Question<Quotas> => ({
+  name: "iam.quotas.get",
+  request: { uid },
+  send: (gantry, signal) => gantry.iam.quotas.get({ uid }, { signal }),
 });

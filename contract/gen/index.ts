@@ -45,6 +45,7 @@ import { file_chainguard_platform_vulnerabilities_v1_advisories } from "./chaing
 import { file_chainguard_platform_vulnerabilities_v2_advisories } from "./chainguard/platform/vulnerabilities/v2/advisories_pb.js";
 import { file_gantry_access_v1_access } from "./gantry/access/v1/access_pb.js";
 import { file_gantry_audit_v1_audit } from "./gantry/audit/v1/audit_pb.js";
+import { file_gantry_decisions_v1_approval_policies } from "./gantry/decisions/v1/approval_policies_pb.js";
 import { file_gantry_decisions_v1_decisions } from "./gantry/decisions/v1/decisions_pb.js";
 import { file_gantry_deletions_v1_deletions } from "./gantry/deletions/v1/deletions_pb.js";
 import { file_gantry_events_v1_events } from "./gantry/events/v1/events_pb.js";
@@ -53,6 +54,7 @@ import { file_gantry_feeds_v1_scanners } from "./gantry/feeds/v1/scanners_pb.js"
 import { file_gantry_findings_v1_due_dates } from "./gantry/findings/v1/due_dates_pb.js";
 import { file_gantry_findings_v1_events } from "./gantry/findings/v1/events_pb.js";
 import { file_gantry_findings_v1_findings } from "./gantry/findings/v1/findings_pb.js";
+import { file_gantry_findings_v1_vex_sources } from "./gantry/findings/v1/vex_sources_pb.js";
 import { file_gantry_images_v1_affected_images } from "./gantry/images/v1/affected_images_pb.js";
 import { file_gantry_images_v1_image_contents } from "./gantry/images/v1/image_contents_pb.js";
 import { file_gantry_images_v1_image_packages } from "./gantry/images/v1/image_packages_pb.js";
@@ -60,6 +62,7 @@ import { file_gantry_images_v1_image_sboms } from "./gantry/images/v1/image_sbom
 import { file_gantry_lists_v1_lists } from "./gantry/lists/v1/lists_pb.js";
 import { file_gantry_memberships_v1_memberships } from "./gantry/memberships/v1/memberships_pb.js";
 import { file_gantry_names_v1_names } from "./gantry/names/v1/names_pb.js";
+import { file_gantry_organizations_v1_quotas } from "./gantry/organizations/v1/quotas_pb.js";
 import { file_gantry_registry_v1_distribution } from "./gantry/registry/v1/distribution_pb.js";
 import { file_gantry_registry_v1_immutable_tag_rules } from "./gantry/registry/v1/immutable_tag_rules_pb.js";
 import { file_gantry_registry_v1_in_use } from "./gantry/registry/v1/in_use_pb.js";
@@ -122,6 +125,7 @@ export const files = [
   file_chainguard_platform_vulnerabilities_v2_advisories,
   file_gantry_access_v1_access,
   file_gantry_audit_v1_audit,
+  file_gantry_decisions_v1_approval_policies,
   file_gantry_decisions_v1_decisions,
   file_gantry_deletions_v1_deletions,
   file_gantry_events_v1_events,
@@ -130,6 +134,7 @@ export const files = [
   file_gantry_findings_v1_due_dates,
   file_gantry_findings_v1_events,
   file_gantry_findings_v1_findings,
+  file_gantry_findings_v1_vex_sources,
   file_gantry_images_v1_affected_images,
   file_gantry_images_v1_image_contents,
   file_gantry_images_v1_image_packages,
@@ -137,6 +142,7 @@ export const files = [
   file_gantry_lists_v1_lists,
   file_gantry_memberships_v1_memberships,
   file_gantry_names_v1_names,
+  file_gantry_organizations_v1_quotas,
   file_gantry_registry_v1_distribution,
   file_gantry_registry_v1_immutable_tag_rules,
   file_gantry_registry_v1_in_use,

@@ -34,6 +34,7 @@ import {
 import { findLayerContents, findManifestByDigest, findRepoBlob, writeLayerContents } from "#registry/store";
 import { openTurnLoop } from "#db";
 import type { AttachedSboms, IndexedImage } from "./attached-sboms.ts";
+import { imageLayersOf } from "./image-layers.ts";
 import { openSlowImages } from "./slow-images.ts";
 
 export interface ImageIndexing {
@@ -94,7 +95,8 @@ const withoutEmpty = (fields: Readonly<Record<string, string>>): JsonObject => O
 const problemsText = (problems: readonly LayerProblem[]): string =>
   JSON.stringify(problems.map(({ reason, detail, layer, path }) => withoutEmpty({ reason, detail, layer, path })));
 
-const resultOf = ({ state, os, packages: found, problems: all, problemCount: count }: ImageContents): ContentsResult => {
+const resultOf = (manifest: string, contents: ImageContents): ContentsResult => {
+  const { state, os, packages: found, problems: all, problemCount: count } = contents;
   const { packages, packageCount, unnamedCount } = packagesOfPurls(found.map(({ purl }) => purl));
   const unnamed: readonly LayerProblem[] =
     unnamedCount > 0 ? [{ reason: "PACKAGE_INVALID", detail: `${unnamedCount} packages have names that are too long`, layer: "", path: "" }] : [];
@@ -106,6 +108,7 @@ const resultOf = ({ state, os, packages: found, problems: all, problemCount: cou
     problemCount: count + unnamedCount,
     operatingSystem: os ? JSON.stringify(withoutEmpty({ id: os.id, version: os.version, name: os.name })) : "",
     readerVersion,
+    layers: state === "INDEXED" || state === "PARTIAL" ? imageLayersOf(manifest, contents) : undefined,
   };
 };
 
@@ -117,6 +120,7 @@ const failedResult = (detail: string): ContentsResult => ({
   problemCount: 1,
   operatingSystem: "",
   readerVersion,
+  layers: undefined,
 });
 
 export const openImageIndexing = ({
@@ -189,7 +193,7 @@ export const openImageIndexing = ({
         return findLayer(due.repoUid, digest, signal, () => (isFurther = true));
       };
       const contents = await readImage(manifest.content, find, { compose: (layers) => compose(layers, signal) });
-      return { result: resultOf(contents), image: { manifest, contents } };
+      return { result: resultOf(manifest.content, contents), image: { manifest, contents } };
     });
   };
 

@@ -244,6 +244,7 @@ const owner = [
   "gantry.immutable_tag_rules.delete",
   "gantry.finding_decisions.list",
   "gantry.findings.decide",
+  "gantry.findings.require_approval",
   "gantry.deletions.list",
   "gantry.deletions.undelete",
   "gantry.deletions.expunge",

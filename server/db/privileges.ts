@@ -34,6 +34,8 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   feed_schedules: rowsComeAndChange,
   feeds: rowsComeAndChange,
   headless_sessions: rowsComeAndGo,
+  // Deleted with their images.
+  image_layers: rowsComeAndChange,
   layer_contents: rowsComeAndChange,
   library_artifacts: rowsComeAndChange,
   library_versions: rowsComeAndChange,
@@ -56,6 +58,7 @@ export const narrowPrivileges: Readonly<Record<string, readonly Privilege[]>> = 
   unread_images: rowsComeAndGo,
   unread_images_changes: rowsComeAndGo,
   vex_statements: rowsComeAndGo,
+  vex_verifications: rowsCome,
   vulnerability_cves: rowsComeAndGo,
 };
 

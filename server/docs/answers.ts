@@ -44,15 +44,15 @@ export const pageAnswer = (request: EndpointRequest, html: string, status = 200)
 export const privatePageAnswer = (html: string): EndpointAnswer => ({ status: 200, headers: { ...pageHeaders, "cache-control": "no-store" }, body: html });
 
 /** Returns a file, by default cached forever because its path is content-addressed. */
-export const fileAnswer = (type: string, text: string, caching = "public, max-age=31536000, immutable"): EndpointAnswer => ({
+export const fileAnswer = (type: string, body: EndpointAnswer["body"], caching = "public, max-age=31536000, immutable"): EndpointAnswer => ({
   status: 200,
   headers: { ...safety, "content-type": type, "cache-control": caching, "cross-origin-resource-policy": "same-origin" },
-  body: text,
+  body,
 });
 
 /** Returns a picture, which may load and run nothing when opened by itself. */
-export const pictureAnswer = (text: string): EndpointAnswer => {
-  const { status, headers, body } = fileAnswer("image/svg+xml", text, "public, max-age=3600");
+export const pictureAnswer = (type: string, content: EndpointAnswer["body"]): EndpointAnswer => {
+  const { status, headers, body } = fileAnswer(type, content, "public, max-age=3600");
   return { status, headers: { ...headers, "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'" }, body };
 };
 

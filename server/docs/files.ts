@@ -2,7 +2,8 @@
 // Markdown names, have a plain path.
 
 import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { extname, join } from "node:path";
+import type { EndpointAnswer } from "#base/endpoint.ts";
 import { mark, palette } from "#base/html.ts";
 import { hashOfText } from "./answers.ts";
 
@@ -18,7 +19,12 @@ export interface PageFiles {
   readonly icon: string;
   readonly byPath: ReadonlyMap<string, PageFile>;
   /** Pictures of the pages, by path. */
-  readonly pictures: ReadonlyMap<string, string>;
+  readonly pictures: ReadonlyMap<string, Picture>;
+}
+
+export interface Picture {
+  readonly type: string;
+  readonly open: () => EndpointAnswer["body"];
 }
 
 /** A color visible on light and dark backgrounds. */
@@ -32,9 +38,24 @@ const pageFile = (name: string, ending: string, type: string, text: string): Pag
 
 const pictureFolder = join(import.meta.dirname, "..", "..", "docs", "images");
 
-const readPictures = async (): Promise<ReadonlyMap<string, string>> => {
-  const names = (await readdir(pictureFolder).catch(() => [])).filter((name) => name.endsWith(".svg"));
-  return new Map(await Promise.all(names.map(async (name) => [`/docs/images/${name}`, await readFile(join(pictureFolder, name), "utf8")] as const)));
+const pictureTypes: ReadonlyMap<string, string> = new Map([
+  [".svg", "image/svg+xml"],
+  [".png", "image/png"],
+]);
+
+async function* contentOf(path: string): AsyncGenerator<Uint8Array> {
+  yield await readFile(path);
+}
+
+/** Pictures are read when they are requested. */
+const readPictures = async (): Promise<ReadonlyMap<string, Picture>> => {
+  const names = await readdir(pictureFolder, { recursive: true }).catch(() => []);
+  return new Map(
+    names.flatMap((name) => {
+      const type = pictureTypes.get(extname(name));
+      return type === undefined ? [] : [[`/docs/images/${name.replaceAll("\\", "/")}`, { type, open: () => contentOf(join(pictureFolder, name)) }] as const];
+    }),
+  );
 };
 
 const readPageFiles = async (): Promise<PageFiles> => {

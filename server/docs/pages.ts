@@ -9,7 +9,7 @@
 //   /docs/suggestions?q=               the first results, for the script
 //   /docs/signed-in                    end of a sign-in window
 //   /docs/files/<name>-<hash>.<ending> files of the pages
-//   /docs/images/<name>.svg            pictures of the pages
+//   /docs/images/<name>.svg, …/<name>.png   pictures of the pages
 
 import type { EndpointAnswer, EndpointRequest } from "#base/endpoint.ts";
 import { escapeHtml } from "#base/html.ts";
@@ -168,7 +168,7 @@ export const openPages = (source: OpenApiSource, issuer: string): AnswerPage => 
     const file = files.byPath.get(path);
     if (file) return fileAnswer(file.type, file.text);
     const picture = files.pictures.get(path);
-    if (picture !== undefined) return pictureAnswer(picture);
+    if (picture !== undefined) return pictureAnswer(picture.type, picture.open());
     if (path === "/docs/suggestions") {
       const found = (await index()).find(queryOf(request)).slice(0, suggestedMax);
       return jsonAnswer({ suggestions: found.map(({ href, title, where }) => ({ href, title, where })) });

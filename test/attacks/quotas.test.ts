@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { importRegistry } from "#advisories/feeds";
-import { isObject, type JsonObject, text } from "#base/json.ts";
+import { isObject, type JsonObject, objectList, text } from "#base/json.ts";
 import { type Log, silent } from "#base/log.ts";
 import { newChild } from "#base/uid.ts";
 import { organizationQuotas } from "#base/limits.ts";
@@ -18,6 +18,8 @@ import { folder, freshKey, openStage, protocols, type Stage } from "../conforman
 import { fc, runs } from "../property.ts";
 import { createOf } from "../samples.ts";
 import { openInstallation, type Installation } from "../story/installation.ts";
+import { gantry } from "../story/processes.ts";
+import { openOwners } from "../owner.ts";
 import { plant } from "../told.ts";
 import { changeQuota, listQuotas } from "../../server/application/quotas.ts";
 
@@ -359,4 +361,66 @@ test("gantry admin quota list shows defaults, values for the server and an organ
   assert.deepEqual([states.get("subscriptions")?.ofServer, states.get("subscriptions")?.ofOrganization], [77, undefined]);
   assert.equal(states.get("identity-requests")?.used, undefined);
   await setQuota("subscriptions", undefined);
+});
+
+const quotasService = "gantry.organizations.v1.QuotasService/GetQuotas";
+
+const quotasSeen = async (uid: string, token: string): Promise<ReadonlyMap<string, JsonObject>> => {
+  const answers = await Promise.all(protocols.map((protocol) => callOver(protocol, stage.world.url, quotasService, { uid }, { token })));
+  const [rest = assert.fail(), grpc = assert.fail()] = answers;
+  assert.deepEqual([rest.code, grpc.code], [0, 0], rest.message);
+  const byName = (answer: Answer): Map<string, JsonObject> => new Map(objectList(answer.reply, "quotas").map((each) => [text(each, "name"), each]));
+  assert.deepEqual([...byName(rest).keys()], [...byName(grpc).keys()]);
+  return byName(rest);
+};
+
+test("an owner sees each quota with the value in force, and as many resources as the organization has", async () => {
+  const organization = await newOrganization();
+  for (const { create } of counted) await stage.call("rest", create, await stage.request(create, { place: organization }), { token: await stage.operator() });
+  await setQuota("repos", 1234, organization);
+  await setQuota("scim-writes", 77);
+  const owners = openOwners(stage.world);
+  const seen = await quotasSeen(organization, await owners.token(organization));
+  const listed = await listQuotas(options(), organization);
+  assert.deepEqual([...seen.keys()], listed.map(({ name }) => name).sort());
+  for (const { name, byDefault, ofServer, ofOrganization, used } of listed) {
+    const quota = seen.get(name) ?? assert.fail(name);
+    assert.equal(Number(quota.limit), ofOrganization ?? ofServer ?? byDefault, name);
+    assert.equal(quota.used === undefined ? undefined : Number(quota.used), used, name);
+    assert.equal(quota.rate, used === undefined, name);
+  }
+  for (const { name, table } of counted) assert.equal(Number(seen.get(name)?.used), await rowsIn(organization, table), name);
+  const env = { GANTRY_SERVER: stage.world.url, GANTRY_TOKEN: await owners.token(organization) };
+  const { stdout } = await gantry(["iam", "quotas", "get", organization], { env });
+  assert.match(stdout, /^NAME {2,}LIMIT {2,}USED {2,}RATE\nblob-bytes {2,}100000000000000 /);
+  assert.match(stdout, /^repos {2,}1234 {2,}\d+ {2,}false$/m);
+  await setQuota("scim-writes", undefined);
+});
+
+test("a caller sees how many resources an organization has only if they can list them in the whole organization", async () => {
+  const organization = await newOrganization();
+  const team = text(await stage.make("chainguard.platform.iam.v2.Group", { place: organization }), "uid");
+  const owners = openOwners(stage.world);
+  const owner = owners.world(organization);
+  const bound = async (place: string, capabilities: readonly string[]): Promise<string> => {
+    const claimMatch = { issuer: "https://issuer.example.com", subject: `reader of ${place}` };
+    const identityUid = text(await owner.ok("iam.IdentitiesService/CreateIdentity", { parent: organization, identity: { name: "reader", claimMatch } }), "uid");
+    const role = await owner.ok("iam.RolesService/CreateRole", {
+      parent: organization,
+      role: { name: `reader ${capabilities.length}`, capabilities: [...capabilities] },
+    });
+    await owner.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: place, roleBinding: { identityUid, roleUid: text(role, "uid") } });
+    return stage.world.token(identityUid);
+  };
+  const usedBy = (seen: ReadonlyMap<string, JsonObject>): string[] => [...seen].flatMap(([name, { used }]) => (used === undefined ? [] : [name]));
+  const everywhere = await bound(organization, ["CAP_IAM_GROUPS_LIST", "CAP_REPO_LIST"]);
+  assert.deepEqual(usedBy(await quotasSeen(team, everywhere)), ["blob-bytes", "groups", "repos"]);
+  const inOneGroup = await bound(team, ["CAP_IAM_GROUPS_LIST", "CAP_REPO_LIST", "CAP_IAM_IDENTITY_LIST"]);
+  assert.deepEqual(usedBy(await quotasSeen(team, inOneGroup)), []);
+  const above = await callOver("rest", stage.world.url, quotasService, { uid: organization }, { token: inOneGroup });
+  const foreign = await callOver("rest", stage.world.url, quotasService, { uid: await newOrganization() }, { token: everywhere });
+  const missing = await callOver("rest", stage.world.url, quotasService, { uid: "0".repeat(40) }, { token: everywhere });
+  const told = ({ code, message }: Answer): string => `${code} ${message.replaceAll(/[0-9a-f]{40}/g, "UID")}`;
+  assert.notEqual(foreign.code, 0);
+  assert.deepEqual([told(above), told(missing)], [told(foreign), told(foreign)]);
 });

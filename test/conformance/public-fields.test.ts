@@ -243,6 +243,7 @@ const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
   "gantry.feeds.v1.Feed": ["create_time", "update_time"],
   "gantry.findings.v1.FindingHistory": ["uid", "create_time", "update_time"],
   "gantry.memberships.v1.Membership": ["uid", "create_time", "update_time"],
+  "gantry.organizations.v1.Quotas": ["uid", "create_time", "update_time"],
   "gantry.registry.v1.Pulls": ["uid", "create_time", "update_time"],
   "gantry.registry.v1.Storage": ["create_time", "update_time"],
   "gantry.registry.v1.StoredContent": ["uid", "create_time", "update_time"],

@@ -184,14 +184,26 @@ const fill = async (organization: string): Promise<void> => {
   await sealAudit(world);
   const report = "insert into pushed_reports (repo_uid, manifest_digest, digest, document_digest, create_time, try_time)";
   await query(`${report} values ($1, $2, $2, $2, now(), now() + interval '10 years')`, [repo, pushed]);
+  // Above an image of the same organization that is its base.
+  const layers =
+    "insert into image_layers (uid, repo_uid, digest, platform, layers, chains, chain, packages, complete, claimed_name, claimed_digest, create_time)";
+  await query(
+    `${layers} select uid, repo_uid, digest, platform, '{one,two}', '{one,two}', 'two', '{}', true, '', '', now() from image_contents
+    where repo_uid = $1 on conflict do nothing`,
+    [repo],
+  );
   await query("insert into unread_images (repo_uid, digest, owner, repo, tags) values ($1, $2, $3, 'app', '[]')", [repo, digest, organization]);
-  const vex = "insert into vex_documents (repo_uid, manifest_digest, digest, document_digest, state, create_time, try_time)";
-  await query(`${vex} values ($1, $2, $2, $2, 'READ', now(), now())`, [repo, pushed]);
+  const vex = "insert into vex_documents (repo_uid, manifest_digest, digest, document_digest, state, is_signed, create_time, try_time)";
+  await query(`${vex} values ($1, $2, $2, $2, 'READ', false, now(), now())`, [repo, pushed]);
   const stated = "insert into vex_statements (repo_uid, digest, vulnerability, manifest_digest, document_digest, number, product, status, justification, note";
   await query(`${stated}, statement_time, product_digest, packages) values ($1, $2, 'CVE-2026-1', $2, $2, 0, 0, 'affected', '', '', now(), '', '[]')`, [
     repo,
     pushed,
   ]);
+  const signed = "insert into vex_verifications (repo_uid, digest, manifest_digest, document_digest, source_uid)";
+  await query(`${signed} select $1, $2, $2, $2, min(uid) from vex_sources where uid like $3`, [repo, pushed, `${organization}/%`]);
+  const scan = "insert into vex_source_scans (source_uid, try_time) select min(uid), now() + interval '10 years' from vex_sources where uid like $1";
+  await query(`${scan} on conflict (source_uid) do update set try_time = excluded.try_time`, [`${organization}/%`]);
   const found = "insert into vuln_reports (repo_uid, digest, scanner, tool, version, create_time, seen_time, document_digest, finding_count, severities";
   await query(
     `${found}, findings, raw, raw_bytes, manifest_digest) values ($1, $2, 'GRYPE', 'grype', '1', now(), now(), $2, 0, '{}', '\\x0300', '\\x0300', 0, '')`,
@@ -362,16 +374,19 @@ interface Table {
   readonly name: string;
   /** A SQL key of its rows. */
   readonly key: string;
+  /** Another table's rows are refused before it has theirs. */
+  readonly isFirst: boolean;
 }
 
 const findTables = async (): Promise<Table[]> => {
   const found = await query(
     `select relname, coalesce((select string_agg(format('%I::text', attname), $1 order by attnum) from pg_index join pg_attribute
-       on attrelid = indrelid and attnum = any(indkey) where indrelid = pg_class.oid and indisprimary), 't::text')
+       on attrelid = indrelid and attnum = any(indkey) where indrelid = pg_class.oid and indisprimary), 't::text'),
+       exists (select from pg_constraint where confrelid = pg_class.oid and contype = 'f' and not condeferrable)
      from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and not relispartition and relname <> 'told_rows' order by relname`,
     [" || ' ' || "],
   );
-  return found.map(([name, key]) => ({ name: name ?? "", key: key ?? "" }));
+  return found.map(([name, key, isFirst]) => ({ name: name ?? "", key: key ?? "", isFirst: isFirst === "t" }));
 };
 
 /** Returns keys of the rows that name one organization and not the other. */
@@ -387,13 +402,14 @@ const keepRows = async (tables: readonly Table[]): Promise<void> => {
 };
 
 const restoreRows = async (tables: readonly Table[]): Promise<void> => {
+  const ordered = tables.toSorted((one, other) => Number(other.isFirst) - Number(one.isFirst));
   await query(`do $$
     declare
       each text;
       named text;
     begin
       set constraints all deferred;
-      foreach each in array array[${tables.map(({ name }) => `'${name}'`).join()}] loop
+      foreach each in array array[${ordered.map(({ name }) => `'${name}'`).join()}] loop
         select string_agg(quote_ident(attname), ',') into named from pg_attribute
         where attrelid = ('public.' || each)::regclass and attnum > 0 and not attisdropped and attgenerated = '';
         execute format('insert into public.%I (%s) overriding system value select %s from kept.%I as k

@@ -11,7 +11,7 @@ import { messageByName, methods } from "#contract/catalog.ts";
 import type { FieldFact, MessageFact, MethodFact } from "#contract/facts.ts";
 import { type Answer, type CallOptions, callOver, type Protocol } from "../client.ts";
 import { alpine, apk, pushImage } from "../image-layers.ts";
-import { decideFinding } from "../decided-finding.ts";
+import { createPendingDecision, decideFinding } from "../decided-finding.ts";
 import { openPusher } from "../pusher.ts";
 import { callDistribution, digestOf, sampleBlob, sampleManifest } from "../distribution.ts";
 import { bodyField, bodyOf, createOf, ownFieldsOf, type Sampling, nonEmpty, subjectOf, valueAt, valueOf, withValue } from "../samples.ts";
@@ -373,6 +373,8 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
       if (uid === undefined) await decidedIn(place);
       return { parent: uid ?? place };
     }
+    // The author cannot approve.
+    if (method.rpc === "ApproveFindingDecision") return { uid: uid ?? (await createPendingDecision(world, place, () => owners.token(rootOf(place)))) };
     if (method.rpc === "PromoteImage") {
       const source = text(await make(repoMessage, { place }), "uid");
       await pushSample(source);

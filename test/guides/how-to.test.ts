@@ -67,6 +67,10 @@ const pages: Readonly<Record<string, Page>> = {
       echo '{"image": "till", "repo": "till", "tags": ["1.0"], "configs": {"amd64": {"packages": ["zlib=1.3-r1"]}}}' >locked-configs.jsonl`,
   },
   "how-to/due-dates.md": {},
+  "how-to/trust-vex.md": {
+    given: `make_group acme
+      printf '%s\\n' '-----BEGIN PUBLIC KEY-----' MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE= '-----END PUBLIC KEY-----' >supplier.pub`,
+  },
   "how-to/decide-findings.md": {
     given: `make_group acme/harbour
       echo '{"image": "till", "repo": "till", "tags": ["1.0"], "configs": {"amd64": {"packages": ["zlib=1.3-r1"]}}}' >till.jsonl
@@ -74,8 +78,8 @@ const pages: Readonly<Record<string, Page>> = {
         '"aliases": ["CVE-2023-45853"], "events": [{"timestamp": "2023-10-14T00:00:00Z", "type": "fixed", "data": {"fixed-version": "1.3-r2"}}]}]}' >zlib.json
       gantry import images till.jsonl --group acme/harbour
       gantry import advisories zlib.json --group acme/harbour`,
-    // Needs scanners, and images with a digest; test/story/decisions-export.test.ts runs the commands.
-    leftOut: /decisions export|:export/,
+    // Needs scanners, images with a digest, and a second person; test/story/decisions-export.test.ts and decision-approvals.test.ts run it.
+    leftOut: /decisions export|:export|decisions approve/,
   },
 };
 

@@ -12,7 +12,7 @@ import type { MethodFact } from "#contract/facts.ts";
 import { importReports } from "#advisories/feeds";
 import { csafDocument } from "../csaf-documents.ts";
 import { pushChart } from "../charts.ts";
-import { decideFinding } from "../decided-finding.ts";
+import { createPendingDecision, decideFinding } from "../decided-finding.ts";
 import { configType, openRegistry } from "../registry.ts";
 import { descriptorOf, ociManifest, openPusher } from "../pusher.ts";
 import { tarOf } from "../../server/registry/contents/tar.fixture.ts";
@@ -264,6 +264,9 @@ export const fillStage = async (stage: Stage): Promise<Filled> => {
       decidedGroup ??= newDecidedGroup();
       return { parent: await decidedGroup };
     },
+    "gantry.decisions.v1.DecisionsService/ApproveFindingDecision": async () => ({
+      uid: await createPendingDecision(world, world.organization, () => stage.owner()),
+    }),
     "gantry.registry.v1.PullsService/GetPulls": async () => ({ uid: await newPulledRepo() }),
     "gantry.registry.v1.PullsService/FindPulls": async () => ({ uid: await newPulledRepo() }),
     "gantry.registry.v1.RetentionRulesService/PreviewRetentionRules": async () => ({ repoUid: await newPulledRepo() }),

@@ -64,9 +64,10 @@ const insertImages = (): Promise<void> =>
        select repo_uid, digest, digest, 'linux', 'amd64', 2, now() from planted`,
     );
     await query(
-      `insert into image_contents (uid, repo_uid, digest, platform, state, operating_system, package_count, reader_version, create_time, update_time, packages)
+      `insert into image_contents (uid, repo_uid, digest, platform, state, operating_system, package_count, reader_version, create_time, update_time,
+         layers_written, packages)
        select repo_uid || '/' || substr(digest, 8, 16), repo_uid, digest, 'linux/amd64', 'IMAGE_CONTENTS_STATE_INDEXED',
-         '{"id": "debian", "version": "12", "name": "Debian GNU/Linux 12 (bookworm)"}', $1, 1000, now(), now(), (
+         '{"id": "debian", "version": "12", "name": "Debian GNU/Linux 12 (bookworm)"}', $1, 1000, now(), now(), true, (
            select jsonb_object_agg('pkg:deb/debian/' || (case when number = 0 and image % $2 = 0 then 'rare' else 'package-' || (image * 7 + number) % 3000 end)
              || '?distro=debian-12', '1.' || image % 20 || '-1') from generate_series(0, $1::integer - 1) as number)
        from planted`,

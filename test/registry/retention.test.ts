@@ -163,6 +163,34 @@ test("of two rules that contradict each other and are created at once, one is re
   }
 });
 
+test("a changed rule decides from then on, and a change that contradicts another rule or keeps nothing is refused and changes nothing", async () => {
+  const organization = await newOrganization("changed");
+  const repo = await newRepo(organization, "app");
+  const rule = await createRule(organization, { name: "old", tagPattern: "build-.*", keepLast: 5, previewOnly: true });
+  await createRule(organization, { name: "nightly", tagPattern: "nightly-.*", keepLast: 3 });
+  const update = (change: JsonObject, updateMask: string) =>
+    owner.call(`${rulesService}/UpdateRetentionRule`, { retentionRule: { uid: text(rule, "uid"), ...change }, updateMask }, {});
+  const contradicting = await update({ tagPattern: "nightly-.*" }, "tag_pattern");
+  assert.equal(contradicting.code, codes.INVALID_ARGUMENT);
+  assert.match(contradicting.message, /the retention rule "old" contradicts "nightly"/);
+  const empty = await update({}, "keep_last");
+  assert.deepEqual([empty.code, empty.message.includes("at least one of keepAll")], [codes.INVALID_ARGUMENT, true], empty.message);
+  const stored = await owner.ok(`${rulesService}/GetRetentionRule`, { uid: text(rule, "uid") });
+  assert.deepEqual([stored.tagPattern, stored.keepLast, stored.updateTime], ["build-.*", 5, rule.updateTime]);
+  const registry = openPusher(world, repo, () => owners.token(organization));
+  for (const tag of ["build-1", "build-2"]) {
+    await registry.image("amd64", tag);
+    world.clock.now += 1000;
+  }
+  const deleted = async (): Promise<unknown[]> =>
+    objectList(await owner.ok(`${rulesService}/PreviewRetentionRules`, { repoUid: repo, deletedOnly: true }), "verdicts").map(({ tag }) => tag);
+  world.clock.now += 60 * 86_400_000;
+  assert.deepEqual(await deleted(), []);
+  const changed = await update({ keepLast: 1, name: "newer" }, "keep_last,name");
+  assert.equal(changed.code, 0, changed.message);
+  assert.deepEqual(await deleted(), ["build-1"]);
+});
+
 test("a rule that keeps nothing, or has a pattern, range or repo that is none, is refused", async () => {
   const organization = await newOrganization("bad-rules");
   const foreign = await newRepo(await newOrganization("foreign"), "app");

@@ -70,7 +70,7 @@ test("a type is chosen by keyboard alone and is in the address, like the open ev
   await page.keyboard.press("Enter");
   await page.keyboard.press("Enter");
   await page.waitForURL((url) => url.searchParams.get("type") === "dev.chainguard.api.iam.identity.created.v1");
-  await page.locator(".count", { hasText: "1 event" }).waitFor();
+  await page.locator(".count", { hasText: "1 event" }).last().waitFor();
   await page.locator("tbody a").first().focus();
   await page.keyboard.press("Enter");
   const details = page.locator("section.details");

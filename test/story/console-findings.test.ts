@@ -5,7 +5,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { objectList, text } from "#base/json.ts";
 import { openConsoleWorld, requireAccessible, requireOperations, settled, showsText, showsTexts, type ConsoleWorld, views, visit } from "../console.ts";
+import { pushImage } from "../image-layers.ts";
 import { openOwners } from "../owner.ts";
 import { openPusher } from "../pusher.ts";
 import type { World } from "../world.ts";
@@ -40,6 +42,23 @@ before(async () => {
   const components = ["pkg:npm/lantern@1.0.0", "pkg:npm/cable@1.0.0", `pkg:npm/${encodeURIComponent(hostile)}@1.0.0`, "pkg:gem/unknown-source@1.0.0"];
   const sbom = { bomFormat: "CycloneDX", specVersion: "1.6", components: components.map((purl) => ({ type: "library", name: purl, purl })) };
   await registry.artifact([await registry.blob(JSON.stringify(sbom), "application/vnd.cyclonedx+json")], { subject: image });
+  const vex = {
+    "@context": "https://openvex.dev/ns/v0.2.0",
+    "@id": "https://supplier.example/vex/1",
+    author: hostile,
+    timestamp: "2026-01-15T00:00:00Z",
+    version: 1,
+    statements: [
+      {
+        vulnerability: { name: "CVE-2026-1001" },
+        products: [{ "@id": "pkg:npm/lantern@1.0.0" }],
+        status: "not_affected",
+        justification: "vulnerable_code_not_present",
+        impact_statement: `The parser is not built. ${hostile}`,
+      },
+    ],
+  };
+  await registry.artifact([await registry.blob(JSON.stringify(vex), "application/openvex+json")], { subject: image });
   await world.server.sboms.turn();
   await publish("GHSA-aaaa-0001", ["CVE-2026-1001"], "lantern", critical, "2.0.0");
   await publish("GHSA-aaaa-0002", ["CVE-2026-1002"], "cable", low);
@@ -116,6 +135,23 @@ test("findings are grouped by package, and a package leads to its findings", asy
   await page.close();
 });
 
+test("VEX statements attached to the image are shown next to their finding and in the form that decides, as claims", async () => {
+  const { page, problems, requests } = await opened.openAs("owner", findingsPath);
+  const row = page.locator("tbody tr", { hasText: "CVE-2026-1001" });
+  await row.locator(".badge", { hasText: "VEX: not affected" }).waitFor();
+  assert.equal(await page.locator("tbody tr", { hasText: "CVE-2026-1002" }).locator(".badge").count(), 0);
+  await row.locator("button").focus();
+  await page.keyboard.press("Enter");
+  const statements = page.locator("dialog section.statements");
+  await showsText(statements, /Not affected, the vulnerable code is not in the component claimed by <img src=x onerror=alert\(1\)>/);
+  await showsText(statements, /The parser is not built\. <img src=x/);
+  assert.equal(await page.locator("main img, dialog img, [onerror]").count(), 0);
+  await requireAccessible(page, "VEX statements");
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
 test("a finding is decided after its effect is shown, leaves the list, and is open again when the decision is withdrawn", async () => {
   const { page, problems, requests } = await opened.openAs("owner", findingsPath);
   const row = page.locator("tbody tr", { hasText: "CVE-2026-1002" });
@@ -175,6 +211,56 @@ test("a finding is decided after its effect is shown, leaves the list, and is op
   await page.close();
 });
 
+test("the form says that another person must approve, and a decision of another person is approved on the page of decisions", async () => {
+  const owners = openOwners(world);
+  const [token, parent] = [await owners.token(), world.organization];
+  const policies = "gantry.decisions.v1.DecisionApprovalPoliciesService";
+  const { uid } = await world.ok(`${policies}/CreateDecisionApprovalPolicy`, { parent, decisionApprovalPolicy: {} }, { token });
+  const findingDecision = { vulnerability: "CVE-2026-1001", state: "FINDING_DECISION_STATE_FALSE_POSITIVE", reason: "Another lantern." };
+  await world.ok("gantry.decisions.v1.DecisionsService/CreateFindingDecision", { parent, findingDecision }, { token });
+  const { page, problems, requests } = await opened.openAs("owner", findingsPath);
+  const dialog = page.locator("dialog");
+  await page.locator("tbody tr", { hasText: "CVE-2026-1002" }).locator("button").click();
+  await dialog.locator(".notice", { hasText: "Another person must approve" }).waitFor();
+  await dialog.locator("textarea").fill("Nobody reaches this code.");
+  await dialog.locator("button[type=submit]").click();
+  await dialog.waitFor({ state: "detached" });
+  await visit(page, decisionsPath);
+  const [own, other] = ["CVE-2026-1002", "CVE-2026-1001"].map((id) => page.locator("tbody tr", { hasText: id }));
+  assert.ok(own && other);
+  await showsText(own, /Not affected.*Waits for an approval/);
+  await showsText(other, /False positive.*Waits for an approval/);
+  for (const { size, colorScheme } of views) {
+    await page.setViewportSize(size);
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await settled(page);
+    await requireAccessible(page, `pending decisions, ${size.width} px, ${colorScheme}`);
+  }
+  const approve = async (row: typeof other): Promise<void> => {
+    await row.getByRole("button", { name: "Approve" }).click();
+    await dialog.locator(".form-actions .primary").click();
+  };
+  await approve(own);
+  await dialog.locator("[role=alert]", { hasText: "the author cannot approve" }).waitFor();
+  await page.keyboard.press("Escape");
+  await approve(other);
+  await dialog.waitFor({ state: "detached" });
+  await showsText(other, /False positive.*Approved/);
+  assert.equal(await other.getByRole("button", { name: "Approve" }).count(), 0);
+  await world.server.sboms.turn();
+  await visit(page, findingsPath);
+  await page.locator("tbody tr", { hasText: "CVE-2026-1002" }).waitFor();
+  await page.locator("tbody tr", { hasText: "CVE-2026-1001" }).waitFor({ state: "detached" });
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+  await world.ok(`${policies}/DeleteDecisionApprovalPolicy`, { uid: String(uid) }, { token });
+  const left = await world.ok("gantry.decisions.v1.DecisionsService/ListFindingDecisions", {}, { token });
+  for (const each of objectList(left, "findingDecisions"))
+    await world.ok("gantry.decisions.v1.DecisionsService/DeleteFindingDecision", { uid: text(each, "uid") }, { token });
+  await world.server.sboms.turn();
+});
+
 test("a caller who may not decide gets no button, and the page of decisions names the permission", async () => {
   const { page, problems } = await opened.openAs("viewer", findingsPath);
   await page.locator("tbody tr").first().waitFor();
@@ -214,6 +300,38 @@ test("findings by day are drawn once two days were counted", async () => {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     await requireAccessible(page, `${size.width} px, ${colorScheme}`);
   }
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("findings say whether the base image has their package, and are grouped by base image, which leads to its page", async () => {
+  const owners = openOwners(world);
+  const npm = (name: string) => [{ name: `app/node_modules/${name}/package.json`, content: JSON.stringify({ name, version: "1.0.0" }) }];
+  const registry = (repo: string) => openPusher(world, `first-organization/based/${repo}`, () => owners.token());
+  const base = await pushImage(registry("base"), "12", npm("lantern"));
+  await pushImage(registry("app"), "1.0", npm("lantern"), npm("cable"));
+  await world.server.contents.turn();
+  await world.server.sboms.turn();
+  const { page, problems, requests } = await opened.openAs("viewer", `${organizationPath}/based/-/findings`);
+  const rows = page.locator("tbody tr");
+  await rows.first().waitFor();
+  await showsText(rows.filter({ hasText: "app:1.0" }).filter({ hasText: "lantern" }), /2\.0\.0app:1\.0from the base image base:12/);
+  await showsText(rows.filter({ hasText: "app:1.0" }).filter({ hasText: "cable" }), /No fixapp:1\.0None/);
+  await showsText(rows.filter({ hasText: "base:12" }).filter({ hasNotText: "app:1.0" }), /2\.0\.0base:12base image unknown/);
+  await visit(page, `${organizationPath}/based/-/findings?by=base`);
+  const groups = page.locator(".card", { hasText: "Findings by base image" }).locator("tbody tr");
+  await groups.first().waitFor();
+  assert.equal(await groups.count(), 2);
+  await showsText(groups.filter({ hasText: "base:12" }), /^base:12Critical21/);
+  await showsText(groups.filter({ hasText: "Unknown" }), /^UnknownCritical11/);
+  for (const { size, colorScheme } of views) {
+    await page.setViewportSize(size);
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await requireAccessible(page, `${size.width} px, ${colorScheme}`);
+  }
+  await groups.filter({ hasText: "base:12" }).locator("a").click();
+  await page.waitForURL((url) => url.pathname.endsWith(base.digest));
   requireOperations(requests);
   assert.deepEqual(problems, []);
   await page.close();

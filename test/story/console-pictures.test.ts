@@ -1,58 +1,79 @@
-// Pictures of the console in the README. `npm run pictures` takes them again, from real data.
+// Pictures of the console in the README and in docs/guides/console-tour.md. `npm run pictures` takes them again, from real data.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
-import { type ConsoleWorld, openConsoleWorld, visit } from "../console.ts";
-import { openOwners } from "../owner.ts";
-import { openPusher } from "../pusher.ts";
+import { settled, visit, type Watched } from "../console.ts";
+import { openPicturesWorld, type PicturesWorld } from "../console-pictures.ts";
 
-const picture = join(import.meta.dirname, "..", "..", "docs", "images", "console-repo.png");
+const folder = join(import.meta.dirname, "..", "..", "docs", "images");
+const tour = join(import.meta.dirname, "..", "..", "docs", "guides", "console-tour.md");
 const size = { width: 1280, height: 800 };
-const folder = mkdtempSync(join(tmpdir(), "gantry-console-pictures-"));
+/** Shows the tables of long pages. */
+const tall = { width: 1280, height: 1200 };
+const tallPages: readonly string[] = ["access", "audit", "compare", "events", "findings", "storage", "vulnerability", "webhooks"];
 
-let opened: ConsoleWorld;
-
+let opened: PicturesWorld;
+let watched: Watched;
 before(async () => {
-  opened = await openConsoleWorld({ GANTRY_BLOBS: join(folder, "blobs") });
-  const { world } = opened;
-  const owners = openOwners(world);
-  const owned = owners.world();
-  await owned.ok("iam.GroupsService/UpdateGroup", { group: { uid: world.organization, name: "acme" }, updateMask: "name" });
-  const groups = ["payments", "platform"].map((name) => owned.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name } }));
-  await Promise.all(groups);
-  world.clock.now -= 40 * 86_400_000;
-  const registry = openPusher(world, "acme/payments/ledger", () => owners.token());
-  for (const [tag, days] of [
-    ["1.0", 23],
-    ["1.1", 11],
-    ["1.2", 6],
-  ] as const) {
-    await registry.image("amd64", tag);
-    world.clock.now += days * 86_400_000;
-  }
+  opened = await openPicturesWorld();
+  watched = await opened.openAs("owner", "/console/acme");
+  await watched.page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
 });
-after(async () => {
-  await opened?.close();
-  rmSync(folder, { recursive: true, force: true });
-});
+after(() => opened?.close());
+
+const payments = "/console/acme/payments";
+const image = (view = ""): string => `${payments}/-/repos/ledger/images/${opened.digest}${view === "" ? "" : `?view=${view}`}`;
+
+/** By the name of the picture: the address, and a text that the page shows once it is complete. */
+const pages: Readonly<Record<string, readonly [address: () => string, text: string | RegExp]>> = {
+  "console/home": [() => "/console", "ledger"],
+  "console/group": [() => payments, "ledger"],
+  "console-repo": [() => `${payments}/-/repos/ledger?tag=2.1`, "amd64"],
+  "console/image": [() => image(), "Debian"],
+  "console/image-findings": [() => image("findings"), "CVE-2021-44906"],
+  "console/image-packages": [() => image("packages"), "minimist"],
+  "console/compare": [() => `${image("compare")}&with=2.0`, "4.17.21"],
+  "console/findings": [() => "/console/acme/-/findings", "CVE-2021-44906"],
+  "console/decisions": [() => "/console/acme/-/decisions", "The ledger never redirects."],
+  "console/vulnerability": [() => "/console/-/advisories/CVE-2021-44906", "ledger"],
+  "console/access": [() => `${payments}/-/access`, "ledger-ci"],
+  "console/robots": [() => "/console/acme/-/robots", "ledger-ci"],
+  "console/rules": [() => `${payments}/-/rules`, "release candidates"],
+  "console/storage": [() => "/console/acme/-/storage", "blob-bytes"],
+  "console/webhooks": [() => `${payments}/-/webhooks`, "5xx"],
+  "console/events": [() => "/console/acme/-/events", "ledger"],
+  "console/audit": [() => "/console/acme/-/audit", "acme/payments"],
+  "console/deleted": [() => "/console/acme/-/deleted", "unstable"],
+  "console/admin": [() => "/console/-/admin", "npm"],
+};
 
 /** The size of a PNG, from its header. */
 const sizeOf = (png: Buffer) => ({ width: png.readUInt32BE(16), height: png.readUInt32BE(20) });
 
-test("the picture of a repo in the README can be taken again, and has its size", async () => {
-  const { page, problems } = await opened.openAs("owner", "/console/acme/payments/-/repos/ledger");
-  await page.setViewportSize(size);
-  await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
-  await visit(page, "/console/acme/payments/-/repos/ledger?tag=1.2");
-  await page.locator("section.details dd", { hasText: "amd64" }).waitFor();
-  await page.locator("tbody tr", { hasText: "weeks ago" }).first().waitFor();
-  const taken = await page.screenshot();
-  assert.deepEqual(sizeOf(taken), size);
-  if (process.env.GANTRY_GOLDEN === "accept") writeFileSync(picture, taken);
-  assert.deepEqual(sizeOf(readFileSync(picture)), size);
-  assert.deepEqual(problems, []);
-  await page.close();
+for (const [name, [address, shown]] of Object.entries(pages)) {
+  test(`the picture ${name}.png can be taken again, and has its size`, async () => {
+    const { page, problems } = watched;
+    const wanted = tallPages.includes(name.replace("console/", "")) ? tall : size;
+    await page.setViewportSize(wanted);
+    await visit(page, address());
+    await page.locator("main").getByText(shown).first().waitFor();
+    await settled(page);
+    await page.waitForLoadState("networkidle");
+    const taken = await page.screenshot();
+    assert.deepEqual(sizeOf(taken), wanted);
+    const path = join(folder, `${name}.png`);
+    if (process.env.GANTRY_GOLDEN === "accept") {
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path, taken);
+    }
+    assert.deepEqual(sizeOf(readFileSync(path)), wanted);
+    assert.deepEqual(problems, []);
+  });
+}
+
+test("the tour of the console shows each picture with its description", () => {
+  const markdown = readFileSync(tour, "utf8");
+  for (const name of Object.keys(pages)) assert.match(markdown, new RegExp(`!\\[[^\\]]{20,}\\]\\(\\.\\./images/${name}\\.png\\)`), name);
 });

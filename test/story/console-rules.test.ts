@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
-import { objectList, text } from "#base/json.ts";
-import { type ConsoleWorld, openConsoleWorld, pageRequests, requireAccessible, requireOperations, requireViews, visit } from "../console.ts";
+import { type JsonObject, objectList, text } from "#base/json.ts";
+import { type ConsoleWorld, openConsoleWorld, pageRequests, requireAccessible, requireOperations, requireViews, showsValue, visit } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import { openPusher } from "../pusher.ts";
 import type { World } from "../world.ts";
@@ -74,7 +74,7 @@ test("immutable tags are added by keyboard alone, take effect on the next push, 
   const tags = objectList(await owned.ok("registry.TagsService/ListTags", { uidp: { childrenOf: repo }, name: "build-1" }), "tags");
   const refused = await owned.call("registry.TagsService/DeleteTag", { uid: text(tags[0] ?? {}, "uid") });
   assert.equal(refused.code, 9);
-  await row.locator("button").focus();
+  await row.getByLabel("Delete the rule build-1").focus();
   await page.keyboard.press("Enter");
   await dialog.locator("p", { hasText: "can be moved and deleted again" }).waitFor();
   await dialog.locator("button.danger").click();
@@ -124,6 +124,66 @@ test("a retention rule of a repo is added for preview only, and the repo's page 
   assert.equal(listed.stdout.trim(), "old builds");
   requireOperations(requests);
   assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("a rule is changed by keyboard alone, and a form that another change has overtaken shows both versions and overwrites neither", async () => {
+  const rule = { name: "old builds", tagPattern: "build-.*", keepLast: 1, previewOnly: true };
+  const other = await owned.ok(`${service}.RetentionRulesService/CreateRetentionRule`, { parent: team, retentionRule: { ...rule, name: "changed twice" } });
+  const { page, problems, requests } = await opened.openAs("owner", rulesPath);
+  const row = page.locator("tbody tr", { hasText: "changed twice" });
+  await row.getByLabel("Change the rule changed twice").focus();
+  await page.keyboard.press("Enter");
+  const dialog = page.locator("dialog");
+  const last = dialog.getByLabel("Keep the last (optional)");
+  await showsValue(last, "1");
+  await last.focus();
+  await page.keyboard.press("ControlOrMeta+A");
+  await page.keyboard.type("7");
+  await dialog.locator("summary", { hasText: "The same request" }).click();
+  await dialog
+    .locator(".command code")
+    .getByText(/^gantry registry retention-rules update .*--keep-last 7/)
+    .waitFor();
+  await requireAccessible(page, "changing a retention rule");
+  // Meanwhile, somebody else changes the same rule.
+  const changed = { uid: text(other, "uid"), tagPattern: "nightly-.*" };
+  await owned.ok(`${service}.RetentionRulesService/UpdateRetentionRule`, { retentionRule: changed, updateMask: "tag_pattern" });
+  await last.press("Enter");
+  const conflict = dialog.locator(".conflict");
+  await conflict.locator("tr", { hasText: "Pattern of the tags" }).filter({ hasText: "build-.*" }).filter({ hasText: "nightly-.*" }).waitFor();
+  await conflict.locator("tr", { hasText: "Keep the last" }).waitFor();
+  await requireAccessible(page, "a rule that has changed meanwhile");
+  const stored = async (): Promise<JsonObject> => owned.ok(`${service}.RetentionRulesService/GetRetentionRule`, { uid: text(other, "uid") });
+  assert.deepEqual([(await stored()).keepLast, (await stored()).tagPattern], [1, "nightly-.*"]);
+  await conflict.getByText("Use the stored values").focus();
+  await page.keyboard.press("Enter");
+  await conflict.waitFor({ state: "detached" });
+  await showsValue(dialog.getByLabel("Pattern of the tags (optional)"), "nightly-.*");
+  await last.fill("7");
+  await last.press("Enter");
+  await dialog.waitFor({ state: "detached" });
+  await row.filter({ hasText: "nightly-.*" }).filter({ hasText: "the last 7" }).waitFor();
+  assert.deepEqual([(await stored()).keepLast, (await stored()).tagPattern, (await stored()).previewOnly], [7, "nightly-.*", true]);
+
+  // The address of the form can be sent to a colleague; a pattern of immutable tags is changed likewise.
+  const immutable = await owned.ok(`${service}.ImmutableTagRulesService/CreateImmutableTagRule`, { parent: team, immutableTagRule: { pattern: "rc-.*" } });
+  await visit(page, `${rulesPath}?edit=immutable:${text(immutable, "uid")}`);
+  const pattern = dialog.getByLabel("Pattern of the tags");
+  await showsValue(pattern, "rc-.*");
+  await pattern.fill("(");
+  await pattern.press("Enter");
+  await dialog.locator(".problem", { hasText: "RE2" }).waitFor();
+  await pattern.fill("rc[0-9]+");
+  await pattern.press("Enter");
+  await dialog.waitFor({ state: "detached" });
+  await page.locator("tbody tr", { hasText: "rc[0-9]+" }).waitFor();
+  requireOperations(requests);
+  // The browser reports the refused requests.
+  assert.deepEqual(
+    problems.filter((each) => !/status of 4(00|12)/.test(each)),
+    [],
+  );
   await page.close();
 });
 

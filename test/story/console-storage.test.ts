@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { text } from "#base/json.ts";
-import { type ConsoleWorld, openConsoleWorld, pageRequests, requireOperations, requireViews, visit } from "../console.ts";
+import { type ConsoleWorld, openConsoleWorld, pageRequests, requireOperations, requireViews, showsText, visit } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import { openPusher } from "../pusher.ts";
 import type { World } from "../world.ts";
@@ -53,6 +53,9 @@ test("the page shows what a group and its repos store, with and without sharing,
     .waitFor();
   await page.locator("meter").waitFor();
   await page.locator(".command code", { hasText: `npx gantry admin quota list --organization ${world.organization}` }).waitFor();
+  const quotas = page.locator("section.card", { hasText: "All quotas" }).locator("tbody tr");
+  await showsText(quotas.filter({ hasText: /^repos/ }), /^repos21,000,0000 %$/);
+  await showsText(quotas.filter({ hasText: /^organization-requests/ }), /^organization-requestsNot counted5,000 a second$/);
   const row = page.locator("tbody tr", { hasText: "worker" });
   await row.waitFor();
   const sent = pageRequests(requests.slice(before));
@@ -76,6 +79,7 @@ test("a viewer of one group sees its storage without the quota, and a group with
   await opened.pasteToken(watched.page, await world.token(text(identity, "uid")));
   await visit(watched.page, "/console/payments/-/storage");
   await watched.page.locator("p", { hasText: "Only callers who may list all repos" }).waitFor();
+  await showsText(watched.page.locator("tbody tr").filter({ hasText: /^identities/ }), /^identitiesHidden: .*1,000,000$/);
   await owned.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "empty" } });
   const { page, problems } = await opened.openAs("viewer", `${organizationPath}/empty/-/storage`);
   await page.locator(".empty", { hasText: "No repos here and below" }).waitFor();

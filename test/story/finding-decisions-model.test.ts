@@ -1,11 +1,12 @@
 // Decisions about findings agree with a naive model: findings, affected images and the counts of version 1, after any sequence of pushes,
-// imports, decisions, withdrawals and expiries.
+// imports, decisions, approvals, withdrawals and expiries, with and without approval policies.
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
 import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { openOwners, type Owners } from "../owner.ts";
 import { fc, runs } from "../property.ts";
@@ -14,6 +15,7 @@ import { openWorld, type World } from "../world.ts";
 import { runImport } from "./import.ts";
 
 const service = "gantry.decisions.v1.DecisionsService";
+const policyService = "gantry.decisions.v1.DecisionApprovalPoliciesService";
 const dayMs = 86_400_000;
 
 let world: World;
@@ -54,6 +56,8 @@ type Step =
       readonly days: number;
     }
   | { readonly does: "withdraw"; readonly index: number }
+  | { readonly does: "require"; readonly isOfTeam: boolean; readonly isRequired: boolean }
+  | { readonly does: "approve"; readonly index: number }
   | { readonly does: "wait"; readonly days: number; readonly isMatched: boolean };
 
 const vulnerability = fc.constantFrom(...vulnerabilities);
@@ -88,12 +92,20 @@ const change: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ does: fc.constant("withdraw" as const), index: fc.nat(5) }) },
+  { weight: 1, arbitrary: fc.record({ does: fc.constant("require" as const), isOfTeam: fc.boolean(), isRequired: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.record({ does: fc.constant("approve" as const), index: fc.nat(5) }) },
   { weight: 2, arbitrary: fc.record({ does: fc.constant("wait" as const), days: fc.integer({ min: 1, max: 4 }), isMatched: fc.boolean() }) },
 );
-/** Most sequences start with images and an advisory, so that decisions have findings. */
+/** Sequences start with images and an advisory, so that decisions have findings; half of them with an approval policy, too. */
 const sequence: fc.Arbitrary<Step[]> = fc
-  .tuple(push, push, publish, fc.array(change, { minLength: 3, maxLength: 9 }))
-  .map(([one, other, first, rest]) => [one, other, first, ...rest]);
+  .tuple(push, push, publish, fc.constantFrom("organization", "team", "", ""), fc.array(change, { minLength: 3, maxLength: 9 }))
+  .map(([one, other, first, place, rest]): Step[] => [
+    one,
+    other,
+    first,
+    ...(place === "" ? [] : [{ does: "require" as const, isOfTeam: place === "team", isRequired: true }]),
+    ...rest,
+  ]);
 
 interface Decision {
   readonly uid: string;
@@ -138,10 +150,13 @@ const isInScope = (decision: Decision, { image, name, vulnerability: of }: Findi
 const rankOf = ({ isOfTeam, name, repo, digest, tagPattern, position }: Decision): number =>
   (isOfTeam ? 1e6 : 0) + [name, repo, digest, tagPattern].filter((each) => each !== "").length * 1e5 + position;
 
+const claimMatch = { issuer: "https://issuer.example.com", subject: "approver" };
+
 const everyState = ["AFFECTED", "UNDER_INVESTIGATION", "SUPPRESSED"].map((state) => `AFFECTED_IMAGE_STATE_${state}`);
 
 test("decisions have the same effect on findings, affected images and version 1 as in a model in memory", async () => {
   let decidedFindings = 0;
+  let approvals = 0;
   await fc.assert(
     fc.asyncProperty(sequence, async (steps) => {
       const organization = `decided-${++made}`;
@@ -159,6 +174,11 @@ test("decisions have the same effect on findings, affected images and version 1 
       const images = new Map<string, Image>();
       const advisories = new Map<number, { readonly name: string; readonly fixed: string }>();
       const counting: Decision[] = [];
+      const waiting: Decision[] = [];
+      /** Uids of the approval policies, of the team or of the organization. */
+      const policies = new Map<boolean, string>();
+      const approver = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: group, identity: { name: "approver", claimMatch } }), "uid");
+      await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid: approver, roleUid: builtInRoleUid("owner") } });
 
       const findings = (): Finding[] =>
         [...images.values()].flatMap((image) =>
@@ -220,7 +240,8 @@ test("decisions have the same effect on findings, affected images and version 1 
           assert.deepEqual((await runImport(world, "advisories", [file], { group })).refused, []);
           advisories.set(each.vulnerability, each);
           // Earlier decisions were made about other content.
-          for (const [index, decision] of [...counting.entries()].reverse()) if (decision.vulnerability === each.vulnerability) counting.splice(index, 1);
+          for (const list of [counting, waiting])
+            for (const [index, decision] of [...list.entries()].reverse()) if (decision.vulnerability === each.vulnerability) list.splice(index, 1);
         } else if (each.does === "decide") {
           const parent = each.isOfTeam ? team : group;
           const repo = each.isOfTeam && each.repo === "web" ? "" : each.repo;
@@ -252,12 +273,29 @@ test("decisions have the same effect on findings, affected images and version 1 
             position: ++made,
           };
           assert.equal(reply.findingCount ?? 0, findings().filter((finding) => isInScope(decision, finding)).length);
+          const isPending = each.state !== "UNDER_INVESTIGATION" && (policies.has(false) || (each.isOfTeam && policies.has(true)));
+          assert.equal(reply.approvalState, `FINDING_DECISION_APPROVAL_STATE_${isPending ? "PENDING" : "NOT_REQUIRED"}`);
           // Without an advisory, there is nothing that it is about.
-          if (advisories.has(each.vulnerability)) counting.push(decision);
+          if (advisories.has(each.vulnerability)) (isPending ? waiting : counting).push(decision);
           await world.server.sboms.turn();
         } else if (each.does === "withdraw") {
           const [decision] = counting.splice(each.index % Math.max(1, counting.length), 1);
           if (decision) await own(`${service}/DeleteFindingDecision`, { uid: decision.uid });
+          await world.server.sboms.turn();
+        } else if (each.does === "require") {
+          const known = policies.get(each.isOfTeam);
+          if (!each.isRequired && known !== undefined) await own(`${policyService}/DeleteDecisionApprovalPolicy`, { uid: known });
+          policies.delete(each.isOfTeam);
+          const request = { parent: each.isOfTeam ? team : group, decisionApprovalPolicy: {} };
+          if (each.isRequired) policies.set(each.isOfTeam, known ?? text(await own(`${policyService}/CreateDecisionApprovalPolicy`, request), "uid"));
+          await world.server.sboms.turn();
+        } else if (each.does === "approve") {
+          const [decision] = waiting.splice(each.index % Math.max(1, waiting.length), 1);
+          if (decision && decision.untilMs > world.clock.now) {
+            await world.ok(`${service}/ApproveFindingDecision`, { uid: decision.uid }, { token: await world.token(approver) });
+            counting.push(decision);
+            approvals++;
+          }
           await world.server.sboms.turn();
         } else {
           world.clock.now += each.days * dayMs;
@@ -290,7 +328,8 @@ test("decisions have the same effect on findings, affected images and version 1 
         assert.equal(counted, open.length, `${repo}:${tag}`);
       }
     }),
-    { numRuns: runs(8) },
+    { numRuns: runs(10) },
   );
   assert.ok(decidedFindings > 0, "some findings were decided");
+  assert.ok(approvals > 0, "some decisions were approved");
 });

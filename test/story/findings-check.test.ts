@@ -14,6 +14,7 @@ import { openOwners } from "../owner.ts";
 import { apk, os, pushImage } from "../image-layers.ts";
 import { descriptorOf, ociIndex, ociManifest, openPusher, type Pushed } from "../pusher.ts";
 import { configType } from "../registry.ts";
+import { sarifProblems } from "../sarif.ts";
 import { tarOf } from "../../server/registry/contents/tar.fixture.ts";
 import { openWorld, type World } from "../world.ts";
 import { runImport } from "./import.ts";
@@ -227,6 +228,39 @@ test("the JSON and SARIF outputs have every finding, and a report reader finds t
   await writeFile(file, out);
   const read = await importReports(world.server.application.services, { group, sources: [file], digest: image.digest, progress: () => {} });
   assert.deepEqual(read.refused, []);
+});
+
+test("SARIF is valid by its schema without findings, without severities, with unread layers, and without suppressed findings", async () => {
+  const service = "gantry.decisions.v1.DecisionsService";
+  const decide = async (state: string, repoUid: string): Promise<string> => {
+    const findingDecision = { vulnerability: "CVE-2026-5001", repoUid, state: `FINDING_DECISION_STATE_${state}`, reason: "The package is another one." };
+    return text(await world.ok(`${service}/CreateFindingDecision`, { parent: group, findingDecision }, { token }), "uid");
+  };
+  const valid = async (image: string): Promise<string[]> => {
+    const { out, err, status } = await run("findings", "check", image, "--output", "sarif");
+    assert.equal(status, 0, err);
+    const log = JSON.parse(out) as JsonObject;
+    assert.deepEqual(sarifProblems(log), []);
+    return objectList(log, "runs").flatMap((each) => objectList(each, "results").map((result) => text(result, "ruleId")));
+  };
+  await push("acme/sarif-none", "1.0", ["delta"]);
+  await push("acme/sarif-unrated", "1.0", ["gamma", "alpha"]);
+  await push("acme/sarif-decided", "1.0", ["alpha", "beta"]);
+  await openPusher(world, "acme/sarif-unread", token).image("amd64", "1.0");
+  await turn();
+  assert.deepEqual(await valid("acme/sarif-none:1.0"), []);
+  assert.deepEqual(await valid("acme/sarif-unrated:1.0"), ["CVE-2026-5001", "CVE-2026-5003"]);
+  assert.deepEqual(await valid("acme/sarif-unread:1.0"), []);
+  assert.deepEqual(await valid("acme/sarif-decided:1.0"), ["CVE-2026-5001", "CVE-2026-5002"]);
+  const reply = await world.ok("gantry.findings.v1.FindingsService/ListFindings", { images: ["acme/sarif-decided:1.0"] }, { token });
+  const repoUid = text(objectList(reply, "findings")[0] ?? {}, "repoUid");
+  const uid = await decide("UNDER_INVESTIGATION", repoUid);
+  await turn();
+  assert.deepEqual(await valid("acme/sarif-decided:1.0"), ["CVE-2026-5001", "CVE-2026-5002"]);
+  await world.ok(`${service}/DeleteFindingDecision`, { uid }, { token });
+  await decide("FALSE_POSITIVE", repoUid);
+  await turn();
+  assert.deepEqual(await valid("acme/sarif-decided:1.0"), ["CVE-2026-5002"]);
 });
 
 test("groups of findings are printed with what they have in common, the worst first", async () => {

@@ -172,6 +172,31 @@ for (const protocol of protocols)
     );
   });
 
+test("version 4.0 of CVSS counts in a record with several versions, the highest score of several records, and version 2 only alone", async () => {
+  const { group, name } = await newGroup();
+  const v4 = (metrics: string): string => `CVSS:4.0/AV:N/AC:L/AT:N/PR:N/UI:N/${metrics}/SC:N/SI:N/SA:N`;
+  const [high4, medium4] = [v4("VC:N/VI:N/VA:H"), v4("VC:L/VI:L/VA:L")];
+  const threatened = `${v4("VC:H/VI:H/VA:H")}/E:U`;
+  const two = "AV:N/AC:L/Au:N/C:C/I:C/A:C";
+  await push(group, `${name}/web`, "latest", ["pkg:npm/lantern@1.0.0"]);
+  await publish(group, `GHSA-cvss-${made}`, "lantern", { aliases: ["CVE-2026-40001", "GHSA-other-40001"] });
+  const imported = async (id: string, ...vectors: readonly string[]): Promise<readonly [string, string, number]> => {
+    const severity = vectors.map((score) => ({ type: score.startsWith("CVSS:4") ? "CVSS_V4" : score.startsWith("CVSS:3") ? "CVSS_V3" : "CVSS_V2", score }));
+    const modified = new Date(world.clock.now + ++made).toISOString();
+    const record = { schema_version: "1.7.0", id, modified, severity, affected: [] };
+    assert.deepEqual((await runImport(world, "vulnerabilities", [write(`${id}.json`, JSON.stringify(record))], { group })).refused, []);
+    const [found = {}] = objectList(await listFindings(group), "findings");
+    assert.equal(text(found, "severityOrigin"), "FINDING_SEVERITY_ORIGIN_CVSS");
+    return [text(found, "severity").replace("FINDING_SEVERITY_", ""), text(found, "cvssVector"), Number(found.cvssScore)];
+  };
+  assert.deepEqual(await imported("CVE-2026-40001", high4), ["HIGH", high4, 8.7]);
+  assert.deepEqual(await imported("CVE-2026-40001", critical, medium4), ["MEDIUM", medium4, 6.9]);
+  assert.deepEqual(await imported("CVE-2026-40001", critical, threatened), ["HIGH", threatened, 8.1]);
+  assert.deepEqual(await imported("CVE-2026-40001", medium4, two), ["MEDIUM", medium4, 6.9]);
+  assert.deepEqual(await imported("GHSA-other-40001", two), ["MEDIUM", medium4, 6.9]);
+  assert.deepEqual(await imported("GHSA-other-40001", critical), ["CRITICAL", critical, 9.8]);
+});
+
 test("the severity is the distribution's, then another source's, then that of CVSS, and unknown without any of them", async () => {
   const { group } = await newGroup();
   const records = [

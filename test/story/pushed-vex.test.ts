@@ -216,6 +216,42 @@ test("the latest statements come first, and a claimed time after the push counts
   assert.deepEqual(shown.split(" "), ["NOT_AFFECTED", "AFFECTED", ...Array.from({ length: limits.findingVexMax - 2 }, () => "FIXED")]);
 });
 
+for (const protocol of ["rest", "grpc"] as const)
+  test(`the contents of an image name its pushed documents with state and problem, also those of its index (${protocol})`, async () => {
+    const place = await openPlace(true);
+    const listed = async (): Promise<JsonObject[]> => {
+      const token = await owners.token(place.group);
+      const request = { uidp: { descendantsOf: place.group }, digest: place.image.digest };
+      const reply = await world.ok("gantry.images.v1.ImageContentsService/ListImageContents", request, { token, protocol });
+      return objectList(reply, "imageContents").flatMap((each) => objectList(each, "vexDocuments"));
+    };
+    assert.deepEqual(await listed(), []);
+    const blob = await place.registry.blob(openvex([notAffected([])]), vexType);
+    const read = await place.registry.artifact([blob], { subject: place.image });
+    const shownOf = (each: JsonObject): string[] => [text(each, "manifestDigest"), text(each, "state"), text(each, "problem")];
+    assert.deepEqual((await listed()).map(shownOf), [[read.digest, "VEX_DOCUMENT_STATE_WAITING", ""]]);
+    await world.server.sboms.turn();
+    world.clock.now += 1_000;
+    const token = await owners.token(place.group);
+    const [{ digest = "" } = {}] = objectList(
+      await world.ok("registry.TagsService/ListTags", { uidp: { descendantsOf: place.group }, name: "v1" }, { token }),
+      "tags",
+    );
+    const index = { ...place.image, mediaType: ociIndex, digest: String(digest) };
+    const unreadable = await attach({ registry: place.registry, image: index }, openvex([{ ...notAffected([]), status: "harmless" }]), vexType);
+    const shown = await listed();
+    const problem = "statements[0].status must be not_affected, affected, fixed or under_investigation";
+    assert.deepEqual(shown.map(shownOf), [
+      [unreadable.digest, "VEX_DOCUMENT_STATE_UNREADABLE", problem],
+      [read.digest, "VEX_DOCUMENT_STATE_READ", ""],
+    ]);
+    const content = await (await place.registry.send("GET", `blobs/${text(shown[1] ?? {}, "documentDigest")}`)).text();
+    assert.equal(content, openvex([notAffected([])]));
+    assert.match(text(shown[0] ?? {}, "pushTime"), /^2026-02-01T/);
+    assert.equal((await place.registry.send("DELETE", `manifests/${unreadable.digest}`)).status, 202);
+    assert.deepEqual((await listed()).map(shownOf), [[read.digest, "VEX_DOCUMENT_STATE_READ", ""]]);
+  });
+
 test("a deleted repo is restored with the statements of its images", async () => {
   const place = await openPlace();
   await attach(place, openvex([notAffected(["pkg:npm/lamp"])]), vexType);

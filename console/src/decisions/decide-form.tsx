@@ -12,7 +12,8 @@ import { SameRequest } from "../same-request.tsx";
 import { SelectField } from "../select-field.tsx";
 import { usePreview, useSend } from "../send.ts";
 import { texts } from "../texts/decisions.ts";
-import { createDecision, effectOf } from "./requests.ts";
+import { createDecision, effectOf, pendingApproval } from "./requests.ts";
+import { VexStatements } from "./vex-statements.tsx";
 
 const states = {
   "not-affected": "FINDING_DECISION_STATE_NOT_AFFECTED",
@@ -68,11 +69,13 @@ export const DecideForm = ({ finding, place, onClose }: DecideFormProps): ReactN
   const effect = useAsk(effectOf(place.uid, where));
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    if (isSending || !(await send(question))) return;
+    const made = isSending ? undefined : await send(question);
+    if (!made) return;
     onClose();
-    announce(texts.decided);
+    announce(made.data.approvalState === pendingApproval ? texts.decidedPending : texts.decided);
     readAgainSoon();
   };
+  const needsApproval = effect.data?.data.approvalState === pendingApproval && state !== states["under-investigation"];
   const inImages = finding.repoUid !== "" && finding.digest !== "";
   return (
     <Dialog label={texts.decide} className="dialog form-dialog" onClose={onClose}>
@@ -94,6 +97,7 @@ export const DecideForm = ({ finding, place, onClose }: DecideFormProps): ReactN
             {problems.message}
           </p>
         )}
+        <VexStatements statements={finding.vexStatements} />
         <SelectField
           label={texts.decision}
           value={state}
@@ -159,6 +163,7 @@ export const DecideForm = ({ finding, place, onClose }: DecideFormProps): ReactN
         <p role="status" className="quiet">
           {effect.data ? texts.decisionConcerns(effect.data.data.findingCount) : effect.error ? null : texts.counting}
         </p>
+        {needsApproval ? <p className="notice">{texts.approvalNeeded}</p> : null}
         <SameRequest sent={[sent]} />
         <div className="form-actions">
           <button type="button" className="button" onClick={onClose}>

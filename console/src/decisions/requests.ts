@@ -6,6 +6,8 @@ import { pageSize } from "../questions.ts";
 
 export const decideCapability = "gantry.findings.decide";
 
+export const pendingApproval = "FINDING_DECISION_APPROVAL_STATE_PENDING";
+
 export const decisionsIn = (group: string, skip: number): Question<ListFindingDecisionsResponse> => {
   const request = { uidp: { descendantsOf: group }, orderBy: "create_time desc", pageSize, ...(skip > 0 ? { skip } : {}) };
   return { name: "findings.decisions.list", request, send: (gantry, signal) => gantry.findings.decisions.list(request, { signal }).page() };
@@ -29,6 +31,12 @@ export const effectOf = (
     send: (gantry, signal) => gantry.findings.decisions.create({ parent, findingDecision }, { signal, validateOnly: true }),
   };
 };
+
+export const approveDecision = (uid: string): Question<FindingDecision> => ({
+  name: "findings.decisions.approve",
+  request: { uid },
+  send: (gantry, signal) => gantry.findings.decisions.approve({ uid }, { signal }),
+});
 
 export const deleteDecision = (uid: string): Question<void> => ({
   name: "findings.decisions.delete",

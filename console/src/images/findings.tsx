@@ -4,9 +4,9 @@ import type { ReactNode } from "react";
 import type { Finding, ImagePackage, RequestedImage } from "../../../client/package.ts";
 import { decoded, positionIn, useAddress, withParameters } from "../address.ts";
 import { useAsk } from "../api.ts";
-import { findingColumns, findingsOf, severities, SeverityCounts, severityIn } from "../findings.tsx";
+import { BaseImageLink, findingColumns, findingsOf, severities, SeverityCounts, severityIn } from "../findings.tsx";
 import { ListSection } from "../list-section.tsx";
-import { type Column, Empty, Link } from "../parts.tsx";
+import { Badge, type Column, Empty, Link } from "../parts.tsx";
 import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts/images.ts";
 import { type ImageRef, packagesNamed } from "./requests.ts";
@@ -79,7 +79,7 @@ export const ImageFindings = ({ image }: { readonly image: ImageRef }): ReactNod
     cell: (finding) => {
       const found = layersOf(finding, packages.data?.data.packages ?? []);
       if (found.length === 0) return <span className="quiet">{packages.isFetching ? texts.loading : texts.unknown}</span>;
-      return found.map(({ layer, position }) => (
+      const links = found.map(({ layer, position }) => (
         <Link
           key={layer}
           className="one-line"
@@ -90,8 +90,15 @@ export const ImageFindings = ({ image }: { readonly image: ImageRef }): ReactNod
           {texts.layerNumber(position)}
         </Link>
       ));
+      return (
+        <>
+          {links}
+          {finding.fromBaseImage === "FROM_BASE_IMAGE_YES" ? <Badge tone="plain">{texts.baseImage}</Badge> : null}
+        </>
+      );
     },
   };
+  const [base] = findings.flatMap(({ baseImage }) => baseImage ?? []);
   const { vulnerability, severity: severityColumn, packageName, fixedIn, firstSeen } = findingColumns;
   return (
     <>
@@ -99,6 +106,12 @@ export const ImageFindings = ({ image }: { readonly image: ImageRef }): ReactNod
       {summary && summary.severityCounts.length > 0 ? (
         <SeverityCounts counts={summary.severityCounts} addressFor={(each) => withParameters(url, { severity: each, skip: undefined })} />
       ) : null}
+      {base === undefined ? null : (
+        <p>
+          {texts.builtOn} <BaseImageLink base={base} />{" "}
+          {base.layerCount === 0 ? <Badge tone="plain">{texts.claimed}</Badge> : `(${texts.layerCount(base.layerCount)})`}
+        </p>
+      )}
       {severity === undefined ? null : (
         <p>
           {texts.atLeast(texts.severities[severities[severity]])}{" "}

@@ -207,7 +207,6 @@ export const FindingsPage = ({ names, path }: GroupPageProps): ReactNode => {
       {summary && summary.severityCounts.length > 0 ? (
         <SeverityCounts counts={summary.severityCounts} addressFor={(severity) => addressOf(url, { ...filter, severity })} />
       ) : null}
-      {history.data ? <Trend days={history.data.data.days} /> : null}
       <FilterForm key={url.search} filter={filter} />
       {by === undefined ? (
         <ListSection
@@ -230,6 +229,7 @@ export const FindingsPage = ({ names, path }: GroupPageProps): ReactNode => {
           empty={empty}
         />
       )}
+      {history.data ? <Trend days={history.data.data.days} /> : null}
       {decided && place ? <DecideForm finding={decided} place={place} onClose={() => setDecided(undefined)} /> : null}
     </GroupFrame>
   );

@@ -9,8 +9,17 @@ import { Confirm } from "../confirm.tsx";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Empty, Failure, Icon, Link, Name, nameOr, NotFound, Section, Skeleton, Time } from "../parts.tsx";
 import { type Place, repoAt } from "../questions.ts";
-import { ImmutableForm, RetentionForm } from "../rules/forms.tsx";
-import { deleteImmutableTagRule, deleteRetentionRule, immutableTagRulesAt, nextRunIn, retentionRulesAt, type Scope } from "../rules/requests.ts";
+import { EditRule, ImmutableForm, RetentionForm } from "../rules/forms.tsx";
+import {
+  deleteImmutableTagRule,
+  deleteRetentionRule,
+  immutableTagRule,
+  immutableTagRulesAt,
+  nextRunIn,
+  retentionRule,
+  retentionRulesAt,
+  type Scope,
+} from "../rules/requests.ts";
 import { texts } from "../texts/rules.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
@@ -54,16 +63,30 @@ const keptBy = ({ keepAll, keepLast, keepVersions, keepDays, keepPulledDays, inU
         texts.keepsInUse(inUseDays === 0 ? 30 : inUseDays),
       ]);
 
-const removal = <Rule,>(remove: ((rule: Rule) => void) | undefined, nameOf: (rule: Rule) => string): readonly Column<Rule>[] =>
-  remove
+interface Actions<Rule> {
+  readonly change: (rule: Rule) => void;
+  readonly remove: (rule: Rule) => void;
+}
+
+const actionsOf = <Rule,>({ change, remove }: Partial<Actions<Rule>>, nameOf: (rule: Rule) => string): readonly Column<Rule>[] =>
+  change || remove
     ? [
         {
-          title: texts.removeRule,
+          title: texts.actions,
           action: true,
           cell: (rule: Rule) => (
-            <button type="button" className="button quiet-button" aria-label={texts.removeRuleOf(nameOf(rule))} onClick={() => remove(rule)}>
-              <Icon name="trash" />
-            </button>
+            <>
+              {change ? (
+                <button type="button" className="button quiet-button" aria-label={texts.changeRuleOf(nameOf(rule))} onClick={() => change(rule)}>
+                  <Icon name="edit" />
+                </button>
+              ) : null}
+              {remove ? (
+                <button type="button" className="button quiet-button" aria-label={texts.removeRuleOf(nameOf(rule))} onClick={() => remove(rule)}>
+                  <Icon name="trash" />
+                </button>
+              ) : null}
+            </>
           ),
         },
       ]
@@ -71,15 +94,15 @@ const removal = <Rule,>(remove: ((rule: Rule) => void) | undefined, nameOf: (rul
 
 type Where = Omit<PlaceOfProps, "uid">;
 
-const immutableColumns = (where: Where, remove: ((rule: ImmutableTagRule) => void) | undefined): readonly Column<ImmutableTagRule>[] => [
+const immutableColumns = (where: Where, actions: Partial<Actions<ImmutableTagRule>>): readonly Column<ImmutableTagRule>[] => [
   { title: texts.tagPattern, cell: ({ pattern }) => <code className="long">{pattern}</code> },
   { title: texts.reason, cell: ({ description }) => <Name>{description}</Name>, minor: true },
   { title: texts.setAt, cell: ({ uid }) => <PlaceOf uid={uid} {...where} /> },
   { title: texts.created, cell: ({ createTime }) => <Time time={createTime} />, minor: true },
-  ...removal(remove, ({ pattern }) => pattern),
+  ...actionsOf(actions, ({ pattern }) => pattern),
 ];
 
-const retentionColumns = (where: Where, remove: ((rule: RetentionRule) => void) | undefined): readonly Column<RetentionRule>[] => [
+const retentionColumns = (where: Where, actions: Partial<Actions<RetentionRule>>): readonly Column<RetentionRule>[] => [
   {
     title: texts.ruleName,
     cell: ({ name, previewOnly }) => (
@@ -113,7 +136,7 @@ const retentionColumns = (where: Where, remove: ((rule: RetentionRule) => void) 
   },
   { title: texts.effect, cell: keptBy },
   { title: texts.setAt, cell: ({ uid }) => <PlaceOf uid={uid} {...where} />, minor: true },
-  ...removal(remove, ({ name }) => name),
+  ...actionsOf(actions, ({ name }) => name),
 ];
 
 const verdictColumns: readonly Column<RetentionVerdict & { readonly uid: string }>[] = [
@@ -177,14 +200,17 @@ const Rules = ({ names, path, repo: shown }: GroupPageProps & { readonly repo: R
   const retention = useAsk(retentionRulesAt(scope, positionIn(url, "retention")));
   const [removing, setRemoving] = useState<Removing>();
   const mayChangeRetention = own.has("repo.update") && own.has("tag.delete");
+  const mayChangeImmutable = own.has("gantry.immutable_tag_rules.update");
   const adding = url.searchParams.get("add");
+  const [editedKind, editedUid = ""] = url.searchParams.get("edit")?.split(":") ?? [];
+  const edit = (kind: "immutable" | "retention", uid: string): void => replaceAddress(withParameter(url, "edit", `${kind}:${uid}`));
   const addButton = (name: string, title: string): ReactNode => (
     <button type="button" className="button" onClick={() => replaceAddress(withParameter(url, "add", name))}>
       <Icon name="plus" />
       {title}
     </button>
   );
-  const close = (): void => replaceAddress(withParameter(url, "add", undefined));
+  const close = (): void => replaceAddress(withParameters(url, { add: undefined, edit: undefined }));
   const needs = (lacking: readonly string[]): string => (own.size === 0 || lacking.length === 0 ? "" : ` ${texts.changeNeeds(lacking)}`);
   return (
     <GroupFrame names={names} path={path} current="rules" sent={[immutable.data?.sent, retention.data?.sent]}>
@@ -222,12 +248,12 @@ const Rules = ({ names, path, repo: shown }: GroupPageProps & { readonly repo: R
         action={own.has("gantry.immutable_tag_rules.create") ? addButton("immutable", texts.addImmutable) : undefined}
         result={immutable}
         itemsOf={(data) => data.immutableTagRules}
-        columns={immutableColumns(
-          where,
-          own.has("gantry.immutable_tag_rules.delete")
-            ? ({ uid, pattern }) => setRemoving({ about: pattern, effect: texts.immutableRemoveText, question: deleteImmutableTagRule(uid) })
-            : undefined,
-        )}
+        columns={immutableColumns(where, {
+          ...(mayChangeImmutable ? { change: ({ uid }) => edit("immutable", uid) } : {}),
+          ...(own.has("gantry.immutable_tag_rules.delete")
+            ? { remove: ({ uid, pattern }) => setRemoving({ about: pattern, effect: texts.immutableRemoveText, question: deleteImmutableTagRule(uid) }) }
+            : {}),
+        })}
         count={texts.ruleCount}
         parameter="immutable"
         empty={
@@ -245,8 +271,11 @@ const Rules = ({ names, path, repo: shown }: GroupPageProps & { readonly repo: R
         columns={retentionColumns(
           where,
           mayChangeRetention
-            ? ({ uid, name }) => setRemoving({ about: name, effect: texts.retentionRemoveText, question: deleteRetentionRule(uid) })
-            : undefined,
+            ? {
+                change: ({ uid }) => edit("retention", uid),
+                remove: ({ uid, name }) => setRemoving({ about: name, effect: texts.retentionRemoveText, question: deleteRetentionRule(uid) }),
+              }
+            : {},
         )}
         count={texts.ruleCount}
         parameter="retention"
@@ -259,6 +288,22 @@ const Rules = ({ names, path, repo: shown }: GroupPageProps & { readonly repo: R
       {repo === undefined ? null : <NextRun repo={repo} />}
       {adding === "immutable" && own.has("gantry.immutable_tag_rules.create") ? <ImmutableForm parent={repo ?? group} onClose={close} /> : null}
       {adding === "retention" && mayChangeRetention ? <RetentionForm group={group} repo={repo} onClose={close} /> : null}
+      {editedKind === "immutable" && mayChangeImmutable ? (
+        <EditRule
+          key={editedUid}
+          read={immutableTagRule(editedUid)}
+          form={(version) => <ImmutableForm parent={parentOf(editedUid)} version={version} onClose={close} />}
+          onClose={close}
+        />
+      ) : null}
+      {editedKind === "retention" && mayChangeRetention ? (
+        <EditRule
+          key={editedUid}
+          read={retentionRule(editedUid)}
+          form={(version) => <RetentionForm group={parentOf(editedUid)} repo={undefined} version={version} onClose={close} />}
+          onClose={close}
+        />
+      ) : null}
       {removing ? (
         <Confirm
           title={texts.removeRule}

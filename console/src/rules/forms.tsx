@@ -1,14 +1,24 @@
-// Forms that add a rule.
+// Forms that add or change a rule.
 
-import { type FormEvent, type ReactNode, useState } from "react";
-import type { Question } from "../api.ts";
+import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import type { ImmutableTagRule, RetentionRule } from "../../../client/package.ts";
+import { type Question, useAsk } from "../api.ts";
 import { Dialog } from "../dialog.tsx";
-import { announce, Icon } from "../parts.tsx";
+import { announce, Failure, Icon, Skeleton } from "../parts.tsx";
 import { SameRequest } from "../same-request.tsx";
 import { usePreview, useSend } from "../send.ts";
 import { TextField } from "../text-field.tsx";
 import { texts } from "../texts/rules.ts";
-import { createImmutableTagRule, createRetentionRule } from "./requests.ts";
+import { Conflict, type Shown } from "./conflict.tsx";
+import {
+  createImmutableTagRule,
+  createRetentionRule,
+  immutableTagRule,
+  retentionRule,
+  updateImmutableTagRule,
+  updateRetentionRule,
+  type Version,
+} from "./requests.ts";
 
 interface RuleDialogProps {
   readonly title: string;
@@ -22,6 +32,11 @@ interface RuleDialogProps {
 
 const RuleDialog = ({ title, question, message, isSending, submit, onClose, children }: RuleDialogProps): ReactNode => {
   const sent = usePreview(question);
+  const notice = useRef<HTMLParagraphElement>(null);
+  // A form that is longer than the window hides it otherwise.
+  useEffect(() => {
+    if (message !== "") notice.current?.scrollIntoView({ block: "center" });
+  }, [message]);
   return (
     <Dialog label={title} className="dialog form-dialog" onClose={onClose}>
       <header>
@@ -39,7 +54,7 @@ const RuleDialog = ({ title, question, message, isSending, submit, onClose, chil
         noValidate
       >
         {message === "" ? null : (
-          <p className="notice" role="alert">
+          <p className="notice" role="alert" ref={notice}>
             {message}
           </p>
         )}
@@ -61,30 +76,60 @@ const RuleDialog = ({ title, question, message, isSending, submit, onClose, chil
 interface ImmutableFormProps {
   /** Uid of a repo or of a group. */
   readonly parent: string;
+  /** The rule to change; undefined: add one. */
+  readonly version?: Version<ImmutableTagRule> | undefined;
   readonly onClose: () => void;
 }
 
-export const ImmutableForm = ({ parent, onClose }: ImmutableFormProps): ReactNode => {
-  const [pattern, setPattern] = useState("");
-  const [description, setDescription] = useState("");
+const shownImmutable = ({ pattern, description }: Pick<ImmutableTagRule, "pattern" | "description">): readonly Shown[] => [
+  [texts.tagPatternLabel, pattern],
+  [texts.reasonOptional, description],
+];
+
+export const ImmutableForm = ({ parent, version, onClose }: ImmutableFormProps): ReactNode => {
+  const [base, setBase] = useState(version);
+  const [pattern, setPattern] = useState(version?.rule.pattern ?? "");
+  const [description, setDescription] = useState(version?.rule.description ?? "");
   const [isChecked, setChecked] = useState(false);
-  const { problems, isSending, send } = useSend(["pattern", "description"]);
-  const question = createImmutableTagRule(parent, { pattern: pattern.trim(), ...(description.trim() === "" ? {} : { description: description.trim() }) });
+  const { problems, isSending, send, clear } = useSend(["pattern", "description"]);
+  const draft = { pattern: pattern.trim(), description: description.trim() };
+  const question = base
+    ? updateImmutableTagRule({ uid: base.rule.uid, ...draft }, ["pattern", "description"], base.etag)
+    : createImmutableTagRule(parent, { pattern: draft.pattern, ...(draft.description === "" ? {} : { description: draft.description }) });
   const submit = async (): Promise<void> => {
     setChecked(true);
-    if (pattern.trim() === "" || isSending || !(await send(question))) return;
+    if (draft.pattern === "" || isSending || !(await send<unknown>(question))) return;
     onClose();
-    announce(texts.immutableAdded);
+    announce(base ? texts.ruleChanged : texts.immutableAdded);
+  };
+  const keep = (stored: Version<ImmutableTagRule>): void => {
+    setBase(stored);
+    clear();
+  };
+  const take = (stored: Version<ImmutableTagRule>): void => {
+    setPattern(stored.rule.pattern);
+    setDescription(stored.rule.description);
+    keep(stored);
   };
   return (
-    <RuleDialog title={texts.addImmutable} question={question} message={problems.message} isSending={isSending} submit={() => void submit()} onClose={onClose}>
+    <RuleDialog
+      title={base ? texts.changeImmutable : texts.addImmutable}
+      question={question}
+      message={problems.isConflict ? texts.conflict : problems.message}
+      isSending={isSending}
+      submit={() => void submit()}
+      onClose={onClose}
+    >
+      {base && problems.isConflict ? (
+        <Conflict read={immutableTagRule(base.rule.uid)} shownOf={shownImmutable} mine={shownImmutable(draft)} onTake={take} onKeep={keep} />
+      ) : null}
       <p className="quiet">
         {texts.immutableText} {texts.immutableEffect}
       </p>
       <TextField
         label={texts.tagPatternLabel}
         about={texts.patternHint}
-        problem={isChecked && pattern.trim() === "" ? texts.patternHint : problems.fields.pattern}
+        problem={isChecked && draft.pattern === "" ? texts.patternHint : problems.fields.pattern}
         value={pattern}
         onChange={setPattern}
         required
@@ -99,69 +144,212 @@ interface RetentionFormProps {
   readonly group: string;
   /** Applies only to this repo. */
   readonly repo: string | undefined;
+  /** The rule to change; undefined: add one. */
+  readonly version?: Version<RetentionRule> | undefined;
   readonly onClose: () => void;
 }
 
 const isNumber = (text: string): boolean => /^[1-9]\d*$/.test(text.trim());
 
-const numberFields = ["keepLast", "keepDays", "keepPulledDays"] as const;
+const numberFields = ["keepLast", "keepVersions", "keepDays", "keepPulledDays"] as const;
 type NumberField = (typeof numberFields)[number];
 const hints: Readonly<Record<NumberField, string>> = {
   keepLast: texts.keepLastHint,
+  keepVersions: texts.keepVersionsHint,
   keepDays: texts.keepDaysHint,
   keepPulledDays: texts.keepPulledHint,
 };
 
-export const RetentionForm = ({ group, repo, onClose }: RetentionFormProps): ReactNode => {
-  const [name, setName] = useState("");
-  const [tagPattern, setPattern] = useState("");
-  const [numbers, setNumbers] = useState<Readonly<Record<NumberField, string>>>({ keepLast: "10", keepDays: "", keepPulledDays: "" });
-  const [previewOnly, setPreviewOnly] = useState(true);
+/** What the form has of a rule, as it was typed. */
+interface RetentionDraft extends Readonly<Record<NumberField, string>> {
+  readonly name: string;
+  readonly tagPattern: string;
+  readonly versionRange: string;
+  readonly keepAll: boolean;
+  readonly previewOnly: boolean;
+}
+
+const newDraft: RetentionDraft = {
+  name: "",
+  tagPattern: "",
+  versionRange: "",
+  keepAll: false,
+  keepLast: "10",
+  keepVersions: "",
+  keepDays: "",
+  keepPulledDays: "",
+  previewOnly: true,
+};
+
+const numberText = (value: number): string => (value === 0 ? "" : String(value));
+
+const draftOf = ({
+  name,
+  tagPattern,
+  versionRange,
+  keepAll,
+  keepLast,
+  keepVersions,
+  keepDays,
+  keepPulledDays,
+  previewOnly,
+}: RetentionRule): RetentionDraft => ({
+  name,
+  tagPattern,
+  versionRange,
+  keepAll,
+  keepLast: numberText(keepLast),
+  keepVersions: numberText(keepVersions),
+  keepDays: numberText(keepDays),
+  keepPulledDays: numberText(keepPulledDays),
+  previewOnly,
+});
+
+const yesOrNo = (value: boolean): string => (value ? texts.yes : texts.no);
+
+const shownRetention = (draft: RetentionDraft): readonly Shown[] => [
+  [texts.ruleName, draft.name],
+  [texts.patternOptional, draft.tagPattern],
+  [texts.versionRange, draft.versionRange],
+  [texts.keepAll, yesOrNo(draft.keepAll)],
+  ...numberFields.map((field): Shown => [texts[field], draft[field]]),
+  [texts.previewLabel, yesOrNo(draft.previewOnly)],
+];
+
+const changedFields = ["name", "tagPattern", "versionRange", "keepAll", ...numberFields, "previewOnly"] as const;
+
+export const RetentionForm = ({ group, repo, version, onClose }: RetentionFormProps): ReactNode => {
+  const [base, setBase] = useState(version);
+  const [draft, setDraft] = useState<RetentionDraft>(version ? draftOf(version.rule) : newDraft);
   const [isChecked, setChecked] = useState(false);
-  const { problems, isSending, send } = useSend(["name", "tagPattern", ...numberFields]);
-  const wrong = numberFields.filter((field) => numbers[field].trim() !== "" && !isNumber(numbers[field]));
-  const kept = Object.fromEntries(numberFields.filter((field) => isNumber(numbers[field])).map((field) => [field, Number(numbers[field])]));
-  const question = createRetentionRule(group, {
-    name: name.trim(),
-    ...(repo === undefined ? {} : { repoUid: repo }),
-    ...(tagPattern.trim() === "" ? {} : { tagPattern: tagPattern.trim() }),
-    ...kept,
-    ...(previewOnly ? { previewOnly } : {}),
-  });
+  const { problems, isSending, send, clear } = useSend(["name", "tagPattern", "versionRange", "keepAll", ...numberFields]);
+  const set = (change: Partial<RetentionDraft>): void => setDraft({ ...draft, ...change });
+  const wrong = draft.keepAll ? [] : numberFields.filter((field) => draft[field].trim() !== "" && !isNumber(draft[field]));
+  const kept = numberFields.flatMap((field) => (!draft.keepAll && isNumber(draft[field]) ? [[field, Number(draft[field])] as const] : []));
+  const sent = { ...draft, name: draft.name.trim(), tagPattern: draft.tagPattern.trim(), versionRange: draft.versionRange.trim() };
+  const { keepAll, previewOnly } = sent;
+  const question = base
+    ? updateRetentionRule(
+        {
+          uid: base.rule.uid,
+          name: sent.name,
+          tagPattern: sent.tagPattern,
+          versionRange: sent.versionRange,
+          keepAll,
+          ...Object.fromEntries(numberFields.map((field) => [field, 0])),
+          ...Object.fromEntries(kept),
+          previewOnly,
+        },
+        changedFields,
+        base.etag,
+      )
+    : createRetentionRule(group, {
+        name: sent.name,
+        ...(repo === undefined ? {} : { repoUid: repo }),
+        ...(sent.tagPattern === "" ? {} : { tagPattern: sent.tagPattern }),
+        ...(sent.versionRange === "" ? {} : { versionRange: sent.versionRange }),
+        ...(keepAll ? { keepAll } : {}),
+        ...Object.fromEntries(kept),
+        ...(previewOnly ? { previewOnly } : {}),
+      });
   const submit = async (): Promise<void> => {
     setChecked(true);
-    if (name.trim() === "" || wrong.length > 0 || isSending || !(await send(question))) return;
+    if (sent.name === "" || wrong.length > 0 || isSending || !(await send<unknown>(question))) return;
     onClose();
-    announce(texts.retentionAdded);
+    announce(base ? texts.ruleChanged : texts.retentionAdded);
+  };
+  const keep = (stored: Version<RetentionRule>): void => {
+    setBase(stored);
+    clear();
+  };
+  const take = (stored: Version<RetentionRule>): void => {
+    setDraft(draftOf(stored.rule));
+    keep(stored);
   };
   return (
-    <RuleDialog title={texts.addRetention} question={question} message={problems.message} isSending={isSending} submit={() => void submit()} onClose={onClose}>
+    <RuleDialog
+      title={base ? texts.changeRetention : texts.addRetention}
+      question={question}
+      message={problems.isConflict ? texts.conflict : problems.message}
+      isSending={isSending}
+      submit={() => void submit()}
+      onClose={onClose}
+    >
+      {base && problems.isConflict ? (
+        <Conflict
+          read={retentionRule(base.rule.uid)}
+          shownOf={(rule) => shownRetention(draftOf(rule))}
+          mine={shownRetention(sent)}
+          onTake={take}
+          onKeep={keep}
+        />
+      ) : null}
       <p className="quiet">{texts.retentionText}</p>
       <TextField
         label={texts.ruleName}
         about={texts.ruleNameHint}
-        problem={isChecked && name.trim() === "" ? texts.ruleNameHint : problems.fields.name}
-        value={name}
-        onChange={setName}
+        problem={isChecked && sent.name === "" ? texts.ruleNameHint : problems.fields.name}
+        value={draft.name}
+        onChange={(name) => set({ name })}
         required
         isFirst
       />
-      <TextField label={texts.patternOptional} about={texts.patternHint} problem={problems.fields.tagPattern} value={tagPattern} onChange={setPattern} />
-      {numberFields.map((field) => (
-        <TextField
-          key={field}
-          type="number"
-          label={texts[field]}
-          about={hints[field]}
-          problem={wrong.includes(field) ? texts.notNumber : problems.fields[field]}
-          value={numbers[field]}
-          onChange={(value) => setNumbers({ ...numbers, [field]: value })}
-        />
-      ))}
+      <TextField
+        label={texts.patternOptional}
+        about={texts.patternHint}
+        problem={problems.fields.tagPattern}
+        value={draft.tagPattern}
+        onChange={(tagPattern) => set({ tagPattern })}
+      />
+      <TextField
+        label={texts.versionRange}
+        about={texts.versionRangeHint}
+        problem={problems.fields.versionRange}
+        value={draft.versionRange}
+        onChange={(versionRange) => set({ versionRange })}
+      />
       <label className="check">
-        <input type="checkbox" checked={previewOnly} onChange={({ target }) => setPreviewOnly(target.checked)} />
+        <input type="checkbox" checked={keepAll} onChange={({ target }) => set({ keepAll: target.checked })} />
+        {texts.keepAll}
+      </label>
+      {keepAll
+        ? null
+        : numberFields.map((field) => (
+            <TextField
+              key={field}
+              type="number"
+              label={texts[field]}
+              about={hints[field]}
+              problem={wrong.includes(field) ? texts.notNumber : problems.fields[field]}
+              value={draft[field]}
+              onChange={(value) => set({ [field]: value })}
+            />
+          ))}
+      <label className="check">
+        <input type="checkbox" checked={previewOnly} onChange={({ target }) => set({ previewOnly: target.checked })} />
         {texts.previewLabel}
       </label>
     </RuleDialog>
+  );
+};
+
+interface EditProps<Rule> {
+  readonly read: Question<Version<Rule>>;
+  readonly form: (version: Version<Rule>) => ReactNode;
+  readonly onClose: () => void;
+}
+
+/** Reads a rule with its ETag, then shows its form. */
+export const EditRule = <Rule,>({ read, form, onClose }: EditProps<Rule>): ReactNode => {
+  const { data, error, refetch } = useAsk(read);
+  const [opened, setOpened] = useState<Version<Rule>>();
+  useEffect(() => {
+    if (data) setOpened((before) => before ?? data.data);
+  }, [data]);
+  if (opened) return form(opened);
+  return (
+    <Dialog label={texts.changeRule} className="dialog form-dialog" onClose={onClose}>
+      {error ? <Failure error={error} retry={() => void refetch()} /> : <Skeleton rows={4} />}
+    </Dialog>
   );
 };

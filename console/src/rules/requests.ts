@@ -3,11 +3,15 @@
 import type {
   ImmutableTagRule,
   ImmutableTagRuleInput,
+  ImmutableTagRulePath,
+  ImmutableTagRuleUpdate,
   ListImmutableTagRulesResponse,
   ListRetentionRulesResponse,
   PreviewRetentionRulesResponse,
   RetentionRule,
   RetentionRuleInput,
+  RetentionRulePath,
+  RetentionRuleUpdate,
 } from "../../../client/package.ts";
 import type { Question } from "../api.ts";
 import { pageSize } from "../questions.ts";
@@ -26,6 +30,31 @@ export const createRetentionRule = (parent: string, retentionRule: RetentionRule
   name: "registry.retention-rules.create",
   request: { parent, retentionRule },
   send: (gantry, signal) => gantry.registry.retentionRules.create({ parent, retentionRule }, { signal }),
+});
+
+/** A rule as it was read; a change names its ETag, and is refused if the rule has changed since. */
+export interface Version<Rule> {
+  readonly rule: Rule;
+  readonly etag: string | undefined;
+}
+
+export const retentionRule = (uid: string): Question<Version<RetentionRule>> => ({
+  name: "registry.retention-rules.get",
+  request: { uid },
+  send: async (gantry, signal) => {
+    const { data, etag } = await gantry.registry.retentionRules.get({ uid }, { signal }).withResponse();
+    return { rule: data, etag };
+  },
+});
+
+export const updateRetentionRule = (
+  rule: RetentionRuleUpdate,
+  updateMask: readonly RetentionRulePath[],
+  ifMatch: string | undefined,
+): Question<RetentionRule> => ({
+  name: "registry.retention-rules.update",
+  request: { retentionRule: rule, updateMask },
+  send: (gantry, signal) => gantry.registry.retentionRules.update({ retentionRule: rule, updateMask }, { signal, ifMatch }),
 });
 
 export const deleteRetentionRule = (uid: string): Question<void> => ({
@@ -49,6 +78,25 @@ export const createImmutableTagRule = (parent: string, immutableTagRule: Immutab
   name: "registry.immutable-tag-rules.create",
   request: { parent, immutableTagRule },
   send: (gantry, signal) => gantry.registry.immutableTagRules.create({ parent, immutableTagRule }, { signal }),
+});
+
+export const immutableTagRule = (uid: string): Question<Version<ImmutableTagRule>> => ({
+  name: "registry.immutable-tag-rules.get",
+  request: { uid },
+  send: async (gantry, signal) => {
+    const { data, etag } = await gantry.registry.immutableTagRules.get({ uid }, { signal }).withResponse();
+    return { rule: data, etag };
+  },
+});
+
+export const updateImmutableTagRule = (
+  rule: ImmutableTagRuleUpdate,
+  updateMask: readonly ImmutableTagRulePath[],
+  ifMatch: string | undefined,
+): Question<ImmutableTagRule> => ({
+  name: "registry.immutable-tag-rules.update",
+  request: { immutableTagRule: rule, updateMask },
+  send: (gantry, signal) => gantry.registry.immutableTagRules.update({ immutableTagRule: rule, updateMask }, { signal, ifMatch }),
 });
 
 export const deleteImmutableTagRule = (uid: string): Question<void> => ({

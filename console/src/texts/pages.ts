@@ -41,6 +41,13 @@ export const texts = {
   noFindingsTitle: "No findings match",
   noFindingsText: "This says something only about packages that a source covers.",
   severity: "Severity",
+  vexStatuses: {
+    VEX_STATUS_UNSPECIFIED: "Unknown",
+    VEX_STATUS_NOT_AFFECTED: "Not affected",
+    VEX_STATUS_AFFECTED: "Affected",
+    VEX_STATUS_FIXED: "Fixed",
+    VEX_STATUS_UNDER_INVESTIGATION: "Under investigation",
+  },
   severities: {
     FINDING_SEVERITY_UNSPECIFIED: "Unknown",
     FINDING_SEVERITY_UNKNOWN: "Unknown",

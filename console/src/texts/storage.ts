@@ -1,6 +1,6 @@
 // Texts of used storage.
 
-import { count } from "./numbers.ts";
+import { count, counted } from "./numbers.ts";
 import { texts as shared } from "./pages.ts";
 
 export const texts = {
@@ -14,6 +14,18 @@ export const texts = {
   full: "Full: pushes are refused.",
   share: (percent: number): string => `${count.format(percent)} %`,
   quotaHidden: "Only callers who may list all repos of the organization see its quota.",
+  allQuotas: "All quotas",
+  allQuotasText: "Most that the organization can have of each resource, and requests that it can send. Requests are limited on each server.",
+  quotaCount: (number: number): string => counted(number, "quota", "quotas"),
+  quotaName: "Quota",
+  usedNow: "Used",
+  limit: "Limit",
+  usedShare: "Share",
+  perSecond: (number: string): string => `${number} a second`,
+  notCounted: "Not counted",
+  usedHidden: "Hidden: you may not list them in the whole organization",
+  nearQuota: "Nearly full",
+  fullQuota: "Full",
   byRepo: "By repo",
   byRepoText: "A repo is measured when you ask, because its manifests are read.",
   saved: "Saved by sharing",

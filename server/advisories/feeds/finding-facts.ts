@@ -1,7 +1,7 @@
 // Severity and exploitation of findings, as stored with the matches of images (match-images.ts). A change of either queues the IDs of the
 // vulnerability; the findings with them are updated in bounded pieces.
 
-import { cvssBaseScore } from "#base/cvss.ts";
+import { cvssScore } from "#base/cvss.ts";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import {
@@ -72,12 +72,22 @@ interface Cvss {
   readonly version: string;
 }
 
+/** Of a record with several versions, version 4.0 counts. */
+const newestOf = (scored: readonly Cvss[]): readonly Cvss[] => {
+  const newest = scored.filter(({ version }) => version === "4.0");
+  return newest.length > 0 ? newest : scored;
+};
+
 /** CVSS 2 counts only without a newer score. Returns the vector with the highest score, the first in byte order. */
 const worstCvss = (records: readonly SeverityRow[]): Cvss | undefined => {
-  const all = records.flatMap(scoresOf).flatMap((vector): Cvss[] => {
-    const found = cvssBaseScore(vector);
-    return found ? [{ vector, ...found }] : [];
-  });
+  const all = records.flatMap((record) =>
+    newestOf(
+      scoresOf(record).flatMap((vector): Cvss[] => {
+        const found = cvssScore(vector);
+        return found ? [{ vector, ...found }] : [];
+      }),
+    ),
+  );
   const newer = all.filter(({ version }) => version !== "2.0");
   const [worst] = (newer.length > 0 ? newer : all).sort((one, other) => other.score - one.score || (one.vector < other.vector ? -1 : 1));
   return worst;

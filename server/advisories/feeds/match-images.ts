@@ -61,6 +61,7 @@ import { writeOwnReports } from "./reports/own-reports.ts";
 import { architectureOf } from "./judge-statements.ts";
 import { judgesOf } from "./judge-advisory.ts";
 import { countingDecision, decisionMessage, openDecisions, suppresses } from "./counting-decisions.ts";
+import { type CountingStatement, openTrustedStatements, statementMessage } from "./trusted-statements.ts";
 import { backgroundCause, FindingDigests } from "./finding-events.ts";
 import { openFindingFacts } from "./finding-facts.ts";
 import { boundedEcosystems, ecosystemKey, imageEcosystemOf } from "./coverage.ts";
@@ -312,7 +313,12 @@ const packagesOf = (images: readonly TaggedImage[], affecting: ReadonlyMap<strin
   return withoutRepeated([...found.values()]);
 };
 
-const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<string, Affecting[]>): AffectedImageDraft[] => {
+/** The statement of a trusted source counts only without a decision of the organization. */
+const draftsOf = (
+  packages: readonly ImagePackage[],
+  affecting: ReadonlyMap<string, Affecting[]>,
+  countingStatement: CountingStatement,
+): AffectedImageDraft[] => {
   const drafts = new Map<string, AffectedImageDraft>();
   for (const { image, identity, name, version, tags, architectures } of packages) {
     const { owner, repo, repoUid, digest } = image;
@@ -324,6 +330,8 @@ const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<stri
       const judged = verdict.state === "affected" ? "AFFECTED_IMAGE_STATE_AFFECTED" : "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION";
       const undecidedState = suppressor ? "AFFECTED_IMAGE_STATE_SUPPRESSED" : judged;
       const decision = countingDecision(decisions, { image, packageName: name, tags });
+      const statement = decision ? undefined : countingStatement(image, name, version, advisory);
+      const decided = decision ? decisionMessage(decision) : statement && statementMessage(statement);
       const uid = affectedImageUid(owner, repo, identity, name, version, advisory.uid);
       drafts.set(uid, {
         uid,
@@ -339,11 +347,11 @@ const draftsOf = (packages: readonly ImagePackage[], affecting: ReadonlyMap<stri
         advisoryId: advisory.advisoryId,
         aliases: advisory.aliases,
         advisoryUid: advisory.uid,
-        state: decision && suppresses(decision) ? "AFFECTED_IMAGE_STATE_SUPPRESSED" : undecidedState,
+        state: statement || (decision && suppresses(decision)) ? "AFFECTED_IMAGE_STATE_SUPPRESSED" : undecidedState,
         wontFix: verdict.wontFix ?? false,
         suppression: suppressor ? JSON.stringify(suppressionMessage(suppressor)) : "",
-        decision: decision ? JSON.stringify(decisionMessage(decision)) : "",
-        undecidedState: decision ? undecidedState : "",
+        decision: decided ? JSON.stringify(decided) : "",
+        undecidedState: decided ? undecidedState : "",
         decidedUntil: decision?.expireTime ?? "",
       });
     }
@@ -431,13 +439,15 @@ const matchHeld = async (
   newly: Newly,
 ): Promise<void> => {
   const affecting = await findAffecting(rows, root, held, nowMs);
+  const advisories = [...new Set([...affecting.values()].flatMap((each) => each.map(({ advisory }) => advisory)))];
+  const readStatements = await openTrustedStatements(rows, root);
   const readFacts = openFindingFacts(rows, root);
   const affectedLabels = [...held].flatMap(([label, { versions }]) =>
     [...versions].some(([version, owners]) => [...owners].some((owner) => affecting.has(versionKey(owner, label, version)))) ? [label] : [],
   );
   for (const chunk of chunksOf(repos)) {
     const images = affectedLabels.length > 0 ? await findTaggedImages(rows, chunk, affectedLabels) : [];
-    const drafts = draftsOf(packagesOf(images, affecting), affecting);
+    const drafts = draftsOf(packagesOf(images, affecting), affecting, await readStatements(images, advisories));
     newly.add(drafts.filter((draft) => before.get(draft.uid)?.isSuppressed !== isSuppressed(draft)));
     for (const some of slicesOf(drafts)) {
       const written = await writeAffectedImages(rows, some, await readFacts(some), nowMs);

@@ -32,6 +32,7 @@ import { withEndOfLife } from "#registry/lifecycle";
 import { findDigestsInUse, findNamedDigests, findRepoByName, findTaggedDigests, type RepoRange, type ReportedImage } from "#registry/store";
 import { type Condition, countRows, countRowsBy, type Selection, wholeTable } from "#db";
 import { coverageStatement, placesOf, unjudgedOfDigests, unjudgedOfTags } from "./coverage/statement.ts";
+import { baseScopeOf, findBaseImages, findLayers } from "./rules/base-images.ts";
 import { withoutExpiredDecision } from "./rules/expired-decision.ts";
 
 /** By rank. */
@@ -209,12 +210,13 @@ const findPercentiles = async ({ rows }: ReadContext, records: readonly JsonObje
   return found;
 };
 
-const shownStatement = ({ status, justification, author, key: _key, number: _number, note, ...stated }: VexStatement): JsonObject => ({
+const shownStatement = ({ status, justification, author, key: _key, number: _number, note, vexSourceUids, ...stated }: VexStatement): JsonObject => ({
   ...stated,
   ...(author === "" ? {} : { claimedAuthor: author }),
   status: `VEX_STATUS_${status.toUpperCase()}`,
   ...(justification === "" ? {} : { justification: `FINDING_DECISION_JUSTIFICATION_${justification.toUpperCase()}` }),
   ...(note === "" ? {} : { note }),
+  ...(vexSourceUids.length === 0 ? {} : { vexSourceUids: [...vexSourceUids] }),
 });
 
 /** Returns what pushed VEX states about findings, by uid. */
@@ -286,11 +288,12 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
     repo: text(record, "repo"),
     tags: isOpen(record) ? texts(record, "tags") : [],
   }));
-  const [unjudged, inUse, percentiles, statements] = [
+  const [unjudged, inUse, percentiles, statements, layers] = [
     await unjudgedOfTags(context, images),
     await findInUse(context, records),
     await findPercentiles(context, records.filter(isOpen)),
     await findStatements(context, records.filter(isOpen)),
+    await findLayers(context, records, baseScopeOf(context, rangesOf(context))),
   ];
   const shown = records.map(({ exploitDueDate, dueTime, ...record }, index): JsonObject => {
     const own = unjudged[index] ?? [];
@@ -302,6 +305,7 @@ const listFindings = async (context: ReadContext): Promise<Outcome> => {
       ...(dueTime === undefined || dueTime === withoutDueTime ? {} : { dueTime }),
       ...(percentile === undefined ? {} : { epssPercentile: percentile }),
       inUse: inUse.has(imageKey(text(record, "repoUid"), text(record, "digest"))),
+      ...layers(record),
       ...(own.length === 0 ? {} : { unjudged: own }),
       ...(stated.length === 0 ? {} : { vexStatements: stated }),
     };
@@ -338,6 +342,7 @@ const sharedOf: Readonly<Record<FindingGroupBy, (group: FindingGroup) => JsonObj
   FINDING_GROUP_BY_PACKAGE: ({ packageName }) => ({ label: packageName, packageName }),
   FINDING_GROUP_BY_IMAGE: imageOf,
   FINDING_GROUP_BY_GROUP: ({ groupUid }) => ({ label: groupUid, groupUid }),
+  FINDING_GROUP_BY_BASE_IMAGE: () => ({}),
 };
 
 const groupFindings = async (context: ReadContext): Promise<Outcome> => {
@@ -348,11 +353,14 @@ const groupFindings = async (context: ReadContext): Promise<Outcome> => {
   const listed = await findListed(bound, context);
   const outcome = await answerPage(context, async (page) => {
     const selection = { ...listed, order: page.order, after: undefined, skip: 0, limit: page.limit, count: false, size: undefined };
-    const { groups, total } = await findFindingGroups(context.rows, bound.shape.table, selection, { by, nowMs: context.nowMs, ...page });
+    const scope = baseScopeOf(context, rangesOf(context));
+    const { groups, total } = await findFindingGroups(context.rows, bound.shape.table, selection, { by, scope, nowMs: context.nowMs, ...page });
+    const baseOf = by === "FINDING_GROUP_BY_BASE_IMAGE" ? await findBaseImages(context, groups, scope) : () => ({});
     const rows = groups.map((group) => ({
       key: [group.position, group.key],
       record: {
         ...sharedOf[by](group),
+        ...baseOf(group),
         severity: severities[group.severityRank] ?? "",
         severityRank: group.severityRank,
         severityCounts: severityCountsOf((rank) => group.severityCounts[rank]),
@@ -392,7 +400,7 @@ export const finding = resource({
   service: "gantry.findings.v1.FindingsService",
   message: "gantry.findings.v1.Finding",
   table: "affected_images",
-  methodFields: ["epss_percentile", "in_use", "unjudged", "vex_statements"],
+  methodFields: ["epss_percentile", "in_use", "unjudged", "vex_statements", "layer", "layer_position", "from_base_image", "base_image"],
   conditions,
   methods: { ListFindings: { reads: listFindings }, GroupFindings: { reads: groupFindings }, GetFindingHistory: { reads: getFindingHistory } },
 });

@@ -5,6 +5,7 @@ import { advisory } from "./advisory.ts";
 import { affectedImage } from "./affected-image.ts";
 import { authoredAdvisoryEvent } from "./authored-advisory-event.ts";
 import { authoredAdvisory } from "./authored-advisory.ts";
+import { decisionApprovalPolicy } from "./decision-approval-policy.ts";
 import { dueDatePolicy } from "./due-date-policy.ts";
 import { feedFiles } from "./feed-files.ts";
 import { feed } from "./feed.ts";
@@ -14,6 +15,7 @@ import { imageReport } from "./image-report.ts";
 import { imageSbom } from "./image-sbom.ts";
 import { osv } from "./osv.ts";
 import { securityAdvisory } from "./security-advisory.ts";
+import { vexSource } from "./vex-source.ts";
 import { vulnReport } from "./vuln-report.ts";
 
 export const advisoriesResources = [
@@ -22,6 +24,7 @@ export const advisoriesResources = [
   affectedImage,
   authoredAdvisoryEvent,
   authoredAdvisory,
+  decisionApprovalPolicy,
   dueDatePolicy,
   feedFiles,
   feed,
@@ -31,5 +34,6 @@ export const advisoriesResources = [
   imageSbom,
   osv,
   securityAdvisory,
+  vexSource,
   vulnReport,
 ];

@@ -30,12 +30,16 @@ const findingDecision = columns({
   createTime: expression(timeText("create_time"), text),
 });
 
-/** Excludes expired decisions. */
+export const pendingDecision = "FINDING_DECISION_APPROVAL_STATE_PENDING";
+
+const isCounting = `approval_state <> '${pendingDecision}'`;
+
+/** Excludes expired and pending decisions. */
 export const findFindingDecisions = (rows: Read, root: string, nowMs: number): Promise<FindingDecision[]> =>
   findingDecision.find(
     rows,
     `select ${findingDecision.list} from finding_decisions
-     where left(uid, 40) = $1 and (expire_time is null or expire_time > $2) order by uid`,
+     where left(uid, 40) = $1 and (expire_time is null or expire_time > $2) and ${isCounting} order by uid`,
     [root, new Date(nowMs).toISOString()],
   );
 
@@ -79,10 +83,20 @@ export const findOutdatedDecisions = async (rows: Read, uids: readonly string[])
   return new Set(found.map(({ uid }) => uid));
 };
 
-/** Serializes the creations of an organization until the transaction ends. */
+/** Serializes creations of decisions and approval policies of an organization until the transaction ends. */
 export const lockFindingDecisions = async (rows: Write, root: string): Promise<void> => {
   await rows.query("select pg_advisory_xact_lock(730141295, hashtext($1))", [root]);
 };
+
+const authorMarks = columns({ authorMarks: textList });
+
+/** Records by what the author could act. A restored decision keeps its own. */
+export const noteAuthorMarks = async (rows: Write, uid: string, marks: readonly string[]): Promise<void> => {
+  await rows.query("update finding_decisions set author_marks = $2 where uid = $1 and author_marks is null", [uid, JSON.stringify(marks)]);
+};
+
+export const findAuthorMarks = async (rows: Read, uid: string): Promise<readonly string[]> =>
+  (await authorMarks.findOne(rows, `select ${authorMarks.list} from finding_decisions where uid = $1 and author_marks is not null`, [uid]))?.authorMarks ?? [];
 
 const counted = columns({ count: expression("count(*)", number) });
 
@@ -121,7 +135,8 @@ const endingRoot = columns({ root: expression("left(uid, 40)", text) });
 export const findRootsOfEndingDecisions = async (rows: Read, expiry: DecisionExpiry, beforeMs: number): Promise<string[]> => {
   const found = await endingRoot.find(
     rows,
-    `select distinct ${endingRoot.list} from finding_decisions where expire_time is not null and not ${expiry}_reported and expire_time <= $1`,
+    `select distinct ${endingRoot.list} from finding_decisions where expire_time is not null and not ${expiry}_reported and expire_time <= $1
+     and ${isCounting}`,
     [new Date(beforeMs).toISOString()],
   );
   return found.map(({ root }) => root);
@@ -137,7 +152,7 @@ export const takeEndingDecisions = async (rows: Write, root: string, expiry: Dec
     rows,
     `with taken as (
        update finding_decisions set ${expiry}_reported = true
-       where left(uid, 40) = $1 and expire_time is not null and not ${expiry}_reported and expire_time <= $2 returning *
+       where left(uid, 40) = $1 and expire_time is not null and not ${expiry}_reported and expire_time <= $2 and ${isCounting} returning *
      )
      select ${endingDecision.list} from taken where ${isAnnounced} order by expire_time, uid`,
     [root, new Date(beforeMs).toISOString(), noticeMs],
@@ -175,7 +190,7 @@ export const findExportedFindings = (rows: Read, group: string, nowMs: number, l
     rows,
     `select ${exportedFinding.list} from affected_images as held join finding_decisions as decision on decision.uid = held.decision ->> 'uid'
      where left(held.uid, 40) = left($1, 40) and held.uid > $1 || '/' and held.uid < $1 || '0' and held.decision_state in (${decisionStates})
-       and held.end_time is null and (decision.expire_time is null or decision.expire_time > $2)
+       and held.end_time is null and (decision.expire_time is null or decision.expire_time > $2) and decision.${isCounting}
      order by held.uid limit $3`,
     [group, new Date(nowMs).toISOString(), limit],
     { rows: limit, wide: false },
@@ -199,7 +214,8 @@ export const findOpenFindings = (rows: Read, root: string, images: readonly stri
     rows,
     `select ${openFinding.list} from affected_images
      where left(uid, 40) = $1 and image = any($2) and advisory_ids ?| $3::text[] and end_time is null
-       and (decision is null or decided_until <= $4 or not exists (select from finding_decisions as made where made.uid = affected_images.decision ->> 'uid'))
+       and (decision is null or decided_until <= $4 or not exists (
+         select from finding_decisions as made where made.uid = affected_images.decision ->> 'uid' and made.${isCounting}))
        and coalesce(undecided_state, state) <> 'AFFECTED_IMAGE_STATE_SUPPRESSED'`,
     [root, images, ids, new Date(nowMs).toISOString()],
     { rows: images.length, wide: true },

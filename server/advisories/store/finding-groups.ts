@@ -1,6 +1,7 @@
-// Findings grouped by vulnerability, package, image or group. Every page counts all selected findings.
+// Findings grouped by vulnerability, package, image, base image or group. Every page counts all selected findings.
 
 import { columns, expression, flag, number, type Param, type Read, type RowOf, type Selection, selectedRows, type Table, text, textList, time } from "#db";
+import { type BaseScope, basedText } from "./image-layers.ts";
 import type { Order } from "#base/page.ts";
 import { timestamp } from "#base/time.ts";
 
@@ -10,6 +11,8 @@ const keys = {
   FINDING_GROUP_BY_PACKAGE: "package_name",
   FINDING_GROUP_BY_IMAGE: "left(uid, -17) || ' ' || repo || '@' || digest",
   FINDING_GROUP_BY_GROUP: "left(uid, -17)",
+  // Of the image, until its base image is found.
+  FINDING_GROUP_BY_BASE_IMAGE: "image",
 };
 
 export type FindingGroupBy = keyof typeof keys;
@@ -60,6 +63,7 @@ const findingGroup = columns({
 
 export interface FindingGroupPage {
   readonly by: FindingGroupBy;
+  readonly scope: BaseScope;
   /** The time at which findings are overdue. */
   readonly nowMs: number;
   readonly order: Order;
@@ -69,23 +73,33 @@ export interface FindingGroupPage {
   readonly limit: number;
 }
 
+/** SQL of CTEs: `keyed` has the rows of by_image with the base image as the key, "" for images without a known one. */
+const keyedText = (scope: BaseScope, add: (value: Param) => string): string => `given as materialized (
+       select distinct split_part(key, '@', 1) as repo_uid, split_part(key, '@', 2) as digest from by_image where key !~ '^@|@$'
+     ), ${basedText(scope, add)}, named as materialized (
+       select distinct on (repo_uid, image_digest) repo_uid || '@' || image_digest as image,
+         case when layer_count > 0 then base_repo_uid || '@' || base_digest else claimed_name || ' ' || claimed_digest end as name
+       from based where layer_count > 0 or claimed_name <> '' order by repo_uid, image_digest, layer_count = 0, platform, uid
+     ), keyed as (select by_image.*, coalesce(named.name, '') as base from by_image left join named on named.image = by_image.key)`;
+
 /** Returns a page of groups, and the number of all. */
 export const findFindingGroups = async (
   rows: Read,
   table: Table,
   selection: Selection,
-  { by, nowMs, order, after, skip, limit }: FindingGroupPage,
+  { by, scope, nowMs, order, after, skip, limit }: FindingGroupPage,
 ): Promise<{ readonly groups: readonly FindingGroup[]; readonly total: number }> => {
   const selected = selectedRows(
     table,
     selection,
-    "uid, advisory_id, advisory_ids, package_name, repo, digest, severity_rank, fix_state, exploited, epss_score, create_time, due_time, closed",
+    "uid, advisory_id, advisory_ids, package_name, repo, digest, image, severity_rank, fix_state, exploited, epss_score, create_time, due_time, closed",
   );
   const values: Param[] = [...selected.values];
   const add = (value: Param): string => `$${values.push(value)}`;
   const type = orderTypes[order.column];
   if (type === undefined) throw new Error(`groups of findings cannot be ordered by ${order.column}`);
   const [direction, comparison] = order.descending ? ["desc", "<"] : ["asc", ">"];
+  const isByBase = by === "FINDING_GROUP_BY_BASE_IMAGE";
   const behind = after ? `where (position, key) ${comparison} (${add(after[0] ?? "")}::text::${type}, ${add(after[1] ?? "")}::text)` : "";
   const found = await findingGroup.find(
     rows,
@@ -96,10 +110,11 @@ export const findFindingGroups = async (
          ${[0, 1, 2, 3, 4, 5].map((rank) => `count(*) filter (where severity_rank = ${rank}) as count_${rank}`).join(", ")},
          max(epss_score) as epss_score, min(create_time) as first_create_time, min(uid) as uid
        from (${selected.text}) as finding group by 1, 2, 3, 4
-     ), grouped as (
-       select key, max(severity_rank) as severity_rank, count(*) as image_count, ${sums.map((each) => `sum(${each})::bigint as ${each}`).join(", ")},
+     )${isByBase ? `, ${keyedText(scope, add)}` : ""}, grouped as (
+       select ${isByBase ? "base as key" : "key"}, max(severity_rank) as severity_rank, count(*) as image_count,
+         ${sums.map((each) => `sum(${each})::bigint as ${each}`).join(", ")},
          max(epss_score) as epss_score, min(first_create_time) as first_create_time, min(uid) as uid
-       from by_image group by key
+       from ${isByBase ? "keyed" : "by_image"} group by 1
      )
      select ${findingGroup.list} from (select count(*) as total from grouped) as counted
      left join lateral (

@@ -5,6 +5,7 @@ import type { JsonObject } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
 import { columns, expression, json, nullableObject, number, type Read, type RowOf, text, textList, time, wideCount, type Write } from "#db";
 import { columnOf } from "./feed-rows.ts";
+import { type ImageLayers, writeImageLayers } from "./image-layers.ts";
 
 /** Packages of these states count as the image's. */
 export const knownContentsText = "('IMAGE_CONTENTS_STATE_INDEXED', 'IMAGE_CONTENTS_STATE_PARTIAL')";
@@ -84,15 +85,20 @@ export const releaseContents = async (rows: Write, { uid, tries }: DueContents, 
 };
 
 export const isContentsOutdated = async (rows: Read, readerVersion: number): Promise<boolean> => {
-  const [row] = await rows.query("select exists (select from image_contents where due_time is null and reader_version < $1)", [readerVersion]);
+  const [row] = await rows.query(
+    `select exists (select from image_contents where due_time is null and reader_version < $1)
+       or exists (select from image_contents where due_time is null and not layers_written)`,
+    [readerVersion],
+  );
   return row?.[0] === "t";
 };
 
-/** Queues images that an older reader read; they keep their packages meanwhile. */
+/** Queues images of older readers, and images without stored layers; they keep their packages meanwhile. */
 export const requeueContents = async (rows: Write, readerVersion: number, nowMs: number, count: number): Promise<void> => {
   await rows.query(
     `update image_contents set due_time = $2, tries = 0 where uid = any(array(
-       select uid from image_contents where due_time is null and reader_version < $1 order by reader_version limit $3 for update))`,
+         select uid from image_contents where due_time is null and reader_version < $1 order by reader_version limit $3 for update))
+       or uid = any(array(select uid from image_contents where due_time is null and not layers_written order by uid limit $3 for update))`,
     [readerVersion, new Date(nowMs).toISOString(), count],
   );
 };
@@ -143,6 +149,8 @@ export interface ContentsResult {
   /** JSON; "" if unknown. */
   readonly operatingSystem: string;
   readonly readerVersion: number;
+  /** Undefined if nothing was read. */
+  readonly layers: ImageLayers | undefined;
 }
 
 /** The SBOM that the server attached to an image, by an SBOM rule. */
@@ -151,6 +159,14 @@ export interface AttachedSbom {
   /** Of its manifest; "" if there is none. */
   readonly digest: string;
 }
+
+/** Of an image that gets the state $3. */
+const coverageText = `case
+  when $3 in ('IMAGE_CONTENTS_STATE_INDEXED', 'IMAGE_CONTENTS_STATE_UNSUPPORTED') then
+    case when held.coverage in ('LOST', 'REGAINED') then 'REGAINED' else '' end
+  when held.coverage in ('LOST', 'REGAINED') then 'LOST'
+  when held.coverage = 'LOSING' or held.state = 'IMAGE_CONTENTS_STATE_INDEXED' then 'LOSING'
+  else '' end`;
 
 /** Stores the result; returns false if another server has claimed the image since. */
 export const completeContents = async (
@@ -163,7 +179,8 @@ export const completeContents = async (
   const held = await rows.query(
     `update image_contents as held set state = $3, packages = $4::jsonb, package_count = $5, problems = $6::jsonb, problem_count = $7,
        operating_system = nullif($8, '')::jsonb, reader_version = $9, due_time = null, tries = 0,
-       platform = ${platformText}, sbom_state = $11, sbom_digest = $12,
+       platform = ${platformText}, sbom_state = $11, sbom_digest = $12, coverage = ${coverageText},
+       layers_written = true,
        update_time = greatest($10::timestamptz, update_time + interval '1 ms')
      where uid = $1 and tries = $2 and due_time is not null returning 1`,
     [
@@ -181,6 +198,7 @@ export const completeContents = async (
       sbom.digest,
     ],
   );
+  if (held.length > 0 && result.layers) writeImageLayers(rows, uid, result.layers);
   return held.length > 0;
 };
 
@@ -355,4 +373,42 @@ export const findContentsPackages = (rows: Read, uid: string, count: number): Pr
      where contents.uid = $1 order by package.name, installed.version limit $2`,
     [uid, count],
     { rows: count, wide: true },
+  );
+
+// $1: a loss counts if the image was last read before this time.
+const changedText = "coverage in ('LOSING', 'REGAINED') and (coverage = 'REGAINED' or update_time <= $1)";
+
+const changedRoot = columns({ root: expression("left(uid, 40)", text) });
+
+/** Returns the organizations of images with layers that became unreadable, or readable again, without an event. */
+export const findRootsOfChangedContents = async (rows: Read, lostBeforeMs: number): Promise<string[]> => {
+  const found = await changedRoot.find(rows, `select distinct ${changedRoot.list} from image_contents where ${changedText}`, [
+    new Date(lostBeforeMs).toISOString(),
+  ]);
+  return found.map(({ root }) => root);
+};
+
+/** An image with layers that became unreadable, or readable again. */
+export type ChangedContents = RowOf<typeof changedContents>;
+
+const changedContents = columns({
+  repoUid: expression("held.repo_uid", text),
+  coverage: expression("chosen.coverage", text),
+  /** Digests with tags: the image's, or of indexes with it. */
+  taggedDigests: expression("chosen.tagged", textList),
+});
+
+/** Takes the changes of an organization, in the transaction of their events. The loss of an image without tags is forgotten. */
+export const takeChangedContents = (rows: Write, root: string, lostBeforeMs: number): Promise<ChangedContents[]> =>
+  changedContents.find(
+    rows,
+    `with chosen as (
+       select uid, coverage, coalesce((
+         select jsonb_agg(distinct tag.digest) from (select digest from tags where left(uid, -17) = contents.repo_uid offset 0) as tag
+         where tag.digest = contents.digest or tag.digest in (
+           select index_digest from manifests as manifest where manifest.repo_uid = contents.repo_uid and manifest.digest = contents.digest)), '[]') as tagged
+       from image_contents as contents where ${changedText} and left(uid, 40) = $2 for update)
+     update image_contents as held set coverage = case when chosen.coverage = 'LOSING' and chosen.tagged <> '[]' then 'LOST' else '' end
+     from chosen where held.uid = chosen.uid returning ${changedContents.list}`,
+    [new Date(lostBeforeMs).toISOString(), root],
   );

@@ -12,6 +12,7 @@ export {
   findPrivatePackageDocuments,
   type PackageDocument,
 } from "./affected-packages.ts";
+export { countApprovalPolicies, requiresApproval } from "./approval-policies.ts";
 export * from "./authored-advisories.ts";
 export * from "./changes-to-match.ts";
 export {
@@ -96,6 +97,7 @@ export * from "./finding-facts.ts";
 export { findFindingDays, findingDaysRetention, writeFindingDay } from "./finding-days.ts";
 export { findFindingGroups, type FindingGroup, type FindingGroupBy, isFindingGroupBy } from "./finding-groups.ts";
 export * from "./image-coverage.ts";
+export { type BaseScope, findLayeredPlatforms, type ImageLayers, type LayeredPlatform, type PackageOfImage } from "./image-layers.ts";
 export {
   findImagePackages,
   findPublicImages,
@@ -117,6 +119,7 @@ export * from "./records.ts";
 export { findAffectedPackagesByStart, findVulnerabilitiesByStart } from "./searched.ts";
 export * from "./severities.ts";
 export * from "./source-documents.ts";
+export * from "./vex-sources.ts";
 export * from "./vex-statements.ts";
 export * from "./vuln-reports.ts";
 export {

@@ -13,6 +13,7 @@ import { identity } from "./identity.ts";
 import { invitedGroup } from "./invited-group.ts";
 import { membership } from "./membership.ts";
 import { ping } from "./ping.ts";
+import { quotas } from "./quotas.ts";
 import { roleBinding } from "./role-binding.ts";
 import { role } from "./role.ts";
 import { scimDiscovery } from "./scim/scim-discovery.ts";
@@ -36,6 +37,7 @@ export const iamResources = [
   invitedGroup,
   membership,
   ping,
+  quotas,
   roleBinding,
   role,
   scimDiscovery,

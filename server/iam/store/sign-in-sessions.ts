@@ -123,6 +123,10 @@ export const countSignInSessions = async (rows: Read, filter: SessionFilter, vie
   return Number(row?.[0]);
 };
 
+/** Returns the uid of the user who signed in; undefined without such a session. */
+export const findSessionUser = async (rows: Read, id: string): Promise<string | undefined> =>
+  (await stored.findOne(rows, `select ${stored.list} from sign_in_sessions where id = $1`, [id]))?.identityUid;
+
 /** Returns the sessions, including expired ones, in lock order. */
 export const findSessionsToEnd = (rows: Read, filter: SessionFilter): Promise<StoredSession[]> => {
   const values: Param[] = [];

@@ -1,13 +1,24 @@
 // What was read in the layers of images. Written by pushes and server/application/image-indexing.ts.
 
-import { isObject, objectList, text, texts } from "#base/json.ts";
+import { isObject, type JsonObject, objectList, text, texts } from "#base/json.ts";
 import { parentOf } from "#base/uid.ts";
-import { findSystems } from "#advisories/store";
+import { findSystems, findVexDocuments, type VexDocument } from "#advisories/store";
+import { limits } from "#base/limits.ts";
 import { boundOf, list, type Outcome, type ReadContext, resource } from "#kernel";
 import { withEndOfLife } from "#registry/lifecycle";
 import type { Condition } from "#db";
 
-/** Adds the end of life of each operating system. */
+const imageKey = (repoUid: string, digest: string): string => `${repoUid} ${digest}`;
+
+const vexDocumentOf = ({ manifestDigest, documentDigest, state, problem, pushTime }: VexDocument): JsonObject => ({
+  manifestDigest,
+  documentDigest,
+  state: `VEX_DOCUMENT_STATE_${state}`,
+  ...(problem === "" ? {} : { problem }),
+  pushTime,
+});
+
+/** Adds the end of life of each operating system, and the pushed VEX documents. */
 const listContents = async (context: ReadContext): Promise<Outcome> => {
   const { rows, nowMs } = context;
   const outcome = await list(boundOf(context, "gantry.images.v1.ImageContents"))(context);
@@ -17,7 +28,16 @@ const listContents = async (context: ReadContext): Promise<Outcome> => {
     system: isObject(contents.operatingSystem) ? contents.operatingSystem : undefined,
   }));
   const systems = await withEndOfLife(rows, located, nowMs);
-  const imageContents = found.map((contents, index) => ({ ...contents, ...(systems[index] ? { operatingSystem: systems[index] } : {}) }));
+  const images = found.map((contents) => ({ repoUid: text(contents, "repoUid"), digest: text(contents, "digest") }));
+  const documents = Map.groupBy(await findVexDocuments(rows, images, limits.imageVexMax), ({ repoUid, digest }) => imageKey(repoUid, digest));
+  const imageContents = found.map((contents, index) => {
+    const vexDocuments = documents.get(imageKey(text(contents, "repoUid"), text(contents, "digest"))) ?? [];
+    return {
+      ...contents,
+      ...(systems[index] ? { operatingSystem: systems[index] } : {}),
+      ...(vexDocuments.length === 0 ? {} : { vexDocuments: vexDocuments.map(vexDocumentOf) }),
+    };
+  });
   return { ...outcome, reply: { ...outcome.reply, imageContents } };
 };
 
@@ -35,6 +55,7 @@ export const pushedImageContents = resource({
   service: "gantry.images.v1.ImageContentsService",
   message: "gantry.images.v1.ImageContents",
   table: "image_contents",
+  methodFields: ["vex_documents"],
   conditions,
   methods: { ListImageContents: { reads: listContents } },
 });

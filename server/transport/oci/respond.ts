@@ -89,16 +89,21 @@ const respondContent: Respond = async (request, match, reply) => {
   ]);
 };
 
-/** By list: long ones are cached (resources/registry/distribution/tag-lists.ts), and so is their text. */
-const tagTexts = new WeakMap<object, string>();
+interface TagsBody {
+  readonly repo: string;
+  readonly bytes: Buffer;
+}
 
-const tagText = ({ tags }: JsonObject): string => {
-  if (!Array.isArray(tags)) return "[]";
-  const known = tagTexts.get(tags);
-  if (known !== undefined) return known;
-  const made = JSON.stringify(tags);
-  tagTexts.set(tags, made);
-  return made;
+/** By list: long ones are cached (resources/registry/distribution/tag-lists.ts), and so are their responses. */
+const tagsBodies = new WeakMap<object, TagsBody>();
+
+const tagsBody = (repo: string, { tags }: JsonObject): Buffer => {
+  const list = Array.isArray(tags) ? tags : [];
+  const known = tagsBodies.get(list);
+  if (known?.repo === repo) return known.bytes;
+  const bytes = Buffer.from(`{"name":${JSON.stringify(repo)},"tags":${JSON.stringify(list)}}`);
+  tagsBodies.set(list, { repo, bytes });
+  return bytes;
 };
 
 const respondTags: Respond = async (request, match, { message }) => {
@@ -106,7 +111,7 @@ const respondTags: Respond = async (request, match, { message }) => {
   return {
     status: 200,
     headers: ["content-type", "application/json", ...(next === "" ? [] : nextLink(match, "tags/list", { n: queryOf(request).get("n") ?? "", last: next }))],
-    body: `{"name":${JSON.stringify(match.fields.get("repo") ?? "")},"tags":${tagText(message)}}`,
+    body: tagsBody(match.fields.get("repo") ?? "", message),
   };
 };
 

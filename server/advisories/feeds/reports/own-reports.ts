@@ -2,7 +2,7 @@
 // change. An unaffected image has a report without findings.
 
 import { hash } from "node:crypto";
-import { cvssBaseScore } from "#base/cvss.ts";
+import { cvssScore } from "#base/cvss.ts";
 import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { timestamp } from "#base/time.ts";
@@ -41,7 +41,7 @@ const findingOf = (affected: AffectedPackageOfImage, known: KnownSeverities, roo
   const id = numbers.find((number) => number.startsWith("CVE-")) ?? advisoryId;
   const others = numbers.filter((number) => number !== id);
   const said = severitiesOf(known, root, numbers).map((each) => text(each, "score"));
-  const scores = said.flatMap((score) => cvssBaseScore(score) ?? []);
+  const scores = said.flatMap((score) => cvssScore(score) ?? []);
   const severity = severityRanks.find((each) => each === affected.severity) ?? "UNKNOWN";
   return {
     id,

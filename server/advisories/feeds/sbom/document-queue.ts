@@ -5,6 +5,7 @@ import { limits } from "#base/limits.ts";
 import { rootOf } from "#base/uid.ts";
 import type { Services } from "#kernel";
 import type { Read, Write } from "#db";
+import type { TrustedKey } from "#advisories/store";
 import type { ReadDocumentStream } from "./open-reader.ts";
 
 /** Undefined if the repository no longer has the blob. */
@@ -23,7 +24,15 @@ interface DocumentKind<Waiting extends WaitingDocument, Reading> {
   readonly isDue: (rows: Read, nowMs: number) => Promise<boolean>;
   readonly claim: (rows: Write, served: readonly string[], nowMs: number, untilMs: number) => Promise<Waiting | undefined>;
   readonly postpone: (rows: Write, waiting: Waiting, untilMs: number) => Promise<void>;
-  readonly complete: (rows: Write, waiting: Waiting, reading: Reading | { readonly problem: string }, nowMs: number) => Promise<unknown>;
+  /** Keys of trusted sources to compare signatures with. */
+  readonly findKeys?: (rows: Read, waiting: Waiting) => Promise<readonly TrustedKey[]>;
+  readonly complete: (
+    rows: Write,
+    waiting: Waiting,
+    reading: Reading | { readonly problem: string },
+    nowMs: number,
+    keys: readonly TrustedKey[],
+  ) => Promise<unknown>;
   readonly read: ReadDocumentStream<Reading>;
 }
 
@@ -37,17 +46,18 @@ const retryMs = (tries: number): number => Math.min(limits.sbomRetryMs * 2 ** Ma
 export const openDocumentQueue = <Waiting extends WaitingDocument, Reading extends object>(
   { store, clock, log }: Services,
   openDocument: OpenDocument,
-  { name, isDue, claim, postpone, complete, read }: DocumentKind<Waiting, Reading>,
+  { name, isDue, claim, postpone, findKeys, complete, read }: DocumentKind<Waiting, Reading>,
 ): DocumentQueue => {
-  const readDocument = async ({ repoUid, digest, documentDigest }: Waiting): Promise<Reading | { readonly problem: string }> => {
+  const readDocument = async ({ repoUid, digest, documentDigest }: Waiting, keys: readonly TrustedKey[]): Promise<Reading | { readonly problem: string }> => {
     const content = await openDocument(repoUid, documentDigest);
-    return content === undefined ? { problem: "is not in the repo" } : read(content, [digest]);
+    return content === undefined ? { problem: "is not in the repo" } : read(content, [digest], keys);
   };
   const readOne = async (waiting: Waiting): Promise<void> => {
     const { digest: image, repoUid: repo, documentDigest: document, tries } = waiting;
+    const keys = (await findKeys?.(store.read, waiting)) ?? [];
     let reading: Reading | { readonly problem: string };
     try {
-      reading = await readDocument(waiting);
+      reading = await readDocument(waiting, keys);
     } catch (cause) {
       log(`${name}.failed`, { image, repo, document, tries, cause });
       if (tries < limits.sbomTriesMax) return store.write((rows) => postpone(rows, waiting, clock() + retryMs(tries)));
@@ -55,7 +65,7 @@ export const openDocumentQueue = <Waiting extends WaitingDocument, Reading exten
     }
     if ("problem" in reading) log(`${name}.unreadable`, { image, repo, document, problem: reading.problem });
     const result = reading;
-    await store.write((rows) => complete(rows, waiting, result, clock()));
+    await store.write((rows) => complete(rows, waiting, result, clock(), keys));
   };
   return {
     readNext: async (served) => {

@@ -3,11 +3,16 @@
 
 import { Worker } from "node:worker_threads";
 import { limits } from "#base/limits.ts";
+import type { TrustedKey } from "#advisories/store";
 import type { SbomReading } from "./read-sbom.ts";
 import type { Unreadable } from "./statement.ts";
 
 /** @throws the errors of the stream */
-export type ReadDocumentStream<Reading> = (bytes: AsyncIterable<Uint8Array>, about: readonly string[]) => Promise<Reading | Unreadable>;
+export type ReadDocumentStream<Reading> = (
+  bytes: AsyncIterable<Uint8Array>,
+  about: readonly string[],
+  keys?: readonly TrustedKey[],
+) => Promise<Reading | Unreadable>;
 export type ReadSbomStream = ReadDocumentStream<SbomReading>;
 
 export interface DocumentReaderOptions {
@@ -35,8 +40,8 @@ export const openDocumentReader = <Reading>({
   longestMs = limits.sbomReadMs,
   memoryMb = limits.sbomMemoryMb,
 }: DocumentReaderOptions): ReadDocumentStream<Reading> => {
-  const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[]): Promise<Reading | Unreadable> => {
-    const worker = new Worker(script, { workerData: { about: [...about] }, resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
+  const readInThread = async (bytes: AsyncIterable<Uint8Array>, about: readonly string[], keys: readonly TrustedKey[]): Promise<Reading | Unreadable> => {
+    const worker = new Worker(script, { workerData: { about: [...about], keys: [...keys] }, resourceLimits: { maxOldGenerationSizeMb: memoryMb } });
     let timer: NodeJS.Timeout | undefined;
     // Registered before sending, so that no event is missed.
     const answered = new Promise<Reading | Unreadable>((resolve) => {
@@ -59,8 +64,8 @@ export const openDocumentReader = <Reading>({
   };
 
   let last: Promise<unknown> = Promise.resolve();
-  return (bytes, about) => {
-    const reading = last.then(() => readInThread(bytes, about));
+  return (bytes, about, keys = []) => {
+    const reading = last.then(() => readInThread(bytes, about, keys));
     last = reading.catch(() => undefined);
     return reading;
   };

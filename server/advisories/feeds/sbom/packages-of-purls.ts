@@ -24,6 +24,22 @@ export const packagesOfPurls = (purls: readonly string[]): PackagesOfPurls => {
   return { packages: packagesText(collected), packageCount, unnamedCount: collected.unnamed + purls.length - given.length };
 };
 
+/** Returns JSON: the lowest and highest position of each version, by name and version as packagesOfPurls has them. */
+export const positionsOfPurls = (packages: readonly { readonly purl: string; readonly position: number }[]): string => {
+  const positions = new Map<string, Map<string, [lowest: number, highest: number]>>();
+  const given = packages.slice(0, limits.sbomPackagesMax).filter(({ purl }) => purl.length <= limits.feedUrlLengthMax);
+  for (const [position, own] of [...Map.groupBy(given, (each) => each.position)].sort(([one], [other]) => one - other)) {
+    const collected = collectPackages();
+    for (const { purl } of own) collected.add({ purl: new Field(purl), version: "", origin: "" });
+    for (const [name, versions] of collected.versions) {
+      const byVersion = positions.get(name) ?? new Map<string, [number, number]>();
+      positions.set(name, byVersion);
+      for (const version of versions) byVersion.set(version, [byVersion.get(version)?.[0] ?? position, position]);
+    }
+  }
+  return JSON.stringify(Object.fromEntries([...positions].map(([name, versions]) => [name, Object.fromEntries(versions)])));
+};
+
 export interface NamedPackage {
   /** In package URLs, such as "deb". */
   readonly type: string;

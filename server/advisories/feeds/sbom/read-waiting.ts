@@ -27,7 +27,7 @@ import { recordPassedTimes } from "../finding-events.ts";
 import { updateFindings } from "../finding-facts.ts";
 import { matchImages, matchImagesOf } from "../match-images.ts";
 import { openReportQueue } from "../reports/pushed-reports.ts";
-import { openVexQueue } from "../vex/pushed-vex.ts";
+import { openVexQueue, openVexScanQueue } from "../vex/pushed-vex.ts";
 import { type OpenDocument, openDocumentQueue } from "./document-queue.ts";
 import { openSbomReader, type ReadSbomStream } from "./open-reader.ts";
 import type { SbomReading } from "./read-sbom.ts";
@@ -67,6 +67,7 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     }),
     openReportQueue(services, openDocument),
     openVexQueue(services, openDocument),
+    openVexScanQueue(services, openDocument),
   ];
 
   /** Matches images of changed tags and of newly read SBOMs, and findings with new, deleted or expired decisions. */

@@ -1,5 +1,5 @@
-// Unwraps pushed documents: an in-toto statement, a DSSE envelope (cosign, BuildKit), or a Sigstore bundle. Signatures are not
-// verified: push permission on the repository is sufficient.
+// Unwraps pushed documents: an in-toto statement, a DSSE envelope (cosign, BuildKit), or a Sigstore bundle. Push permission on the
+// repository is sufficient for them; only VEX has signatures verified (../vex/signatures.ts).
 
 import { isObject, type Json } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
@@ -53,16 +53,30 @@ const checkSubject = (statement: Field, about: readonly string[]): void => {
 
 const payloadTypes = new Set(["application/vnd.in-toto+json", "application/json"]);
 
+/** A DSSE envelope. */
+export interface Envelope {
+  readonly payloadType: string;
+  readonly payload: Uint8Array;
+  readonly signatures: Json | undefined;
+}
+
+/** Returns the envelope of a document or Sigstore bundle; undefined if it is not in one. */
+export const readEnvelope = (value: Json): Envelope | undefined => {
+  if (!isObject(value)) return undefined;
+  if (isObject(value.dsseEnvelope)) return readEnvelope(value.dsseEnvelope);
+  if (value.payload === undefined || value.payloadType === undefined) return undefined;
+  const payloadType = new Field(value).at("payloadType").name();
+  if (!payloadTypes.has(payloadType)) throw new UnreadableError("is an envelope around something else than a statement");
+  if (typeof value.payload !== "string") throw new UnreadableError("is an envelope without a payload");
+  return { payloadType, payload: Buffer.from(value.payload, "base64"), signatures: value.signatures };
+};
+
 /** @param wanted matches accepted predicate types */
 export const unwrapStatement = async (value: Json, about: readonly string[], wanted: RegExp, parse: (text: string) => Promise<Json>): Promise<Json> => {
   if (!isObject(value)) return value;
+  const envelope = readEnvelope(value);
+  if (envelope) return unwrapStatement(await parse(decode(envelope.payload)), about, wanted, parse);
   const field = new Field(value);
-  if (isObject(value.dsseEnvelope)) return unwrapStatement(value.dsseEnvelope, about, wanted, parse);
-  if (value.payload !== undefined && value.payloadType !== undefined) {
-    if (!payloadTypes.has(field.at("payloadType").name())) throw new UnreadableError("is an envelope around something else than a statement");
-    if (typeof value.payload !== "string") throw new UnreadableError("is an envelope without a payload");
-    return unwrapStatement(await parse(decode(Buffer.from(value.payload, "base64"))), about, wanted, parse);
-  }
   if (typeof value._type === "string" && value._type.startsWith("https://in-toto.io/Statement/")) {
     const type = field.at("predicateType").name();
     if (type !== "" && !wanted.test(type)) throw new OtherStatementError();

@@ -124,6 +124,27 @@ export declare type FindingDecision = Message<"gantry.decisions.v1.FindingDecisi
    * @generated from field: google.protobuf.Timestamp update_time = 15;
    */
   updateTime?: Timestamp | undefined;
+
+  /**
+   * Whether it needs an approval, and has one.
+   *
+   * @generated from field: gantry.decisions.v1.FindingDecisionApprovalState approval_state = 16;
+   */
+  approvalState: FindingDecisionApprovalState;
+
+  /**
+   * Uid of the identity that approved it.
+   *
+   * @generated from field: string approver = 17;
+   */
+  approver: string;
+
+  /**
+   * When it was approved.
+   *
+   * @generated from field: google.protobuf.Timestamp approve_time = 18;
+   */
+  approveTime?: Timestamp | undefined;
 };
 
 /**
@@ -236,6 +257,27 @@ export declare type FindingDecisionJson = {
    * @generated from field: google.protobuf.Timestamp update_time = 15;
    */
   updateTime?: TimestampJson;
+
+  /**
+   * Whether it needs an approval, and has one.
+   *
+   * @generated from field: gantry.decisions.v1.FindingDecisionApprovalState approval_state = 16;
+   */
+  approvalState?: FindingDecisionApprovalStateJson;
+
+  /**
+   * Uid of the identity that approved it.
+   *
+   * @generated from field: string approver = 17;
+   */
+  approver?: string;
+
+  /**
+   * When it was approved.
+   *
+   * @generated from field: google.protobuf.Timestamp approve_time = 18;
+   */
+  approveTime?: TimestampJson;
 };
 
 /**
@@ -245,13 +287,13 @@ export declare type FindingDecisionJson = {
 export declare const FindingDecisionSchema: GenMessage<FindingDecision, {jsonType: FindingDecisionJson}>;
 
 /**
- * The decision that counts for a finding.
+ * The decision that counts for a finding, or the statement of a trusted source of VEX if no decision does.
  *
  * @generated from message gantry.decisions.v1.CountingDecision
  */
 export declare type CountingDecision = Message<"gantry.decisions.v1.CountingDecision"> & {
   /**
-   * Uid of the decision.
+   * Uid of the decision; empty for a statement.
    *
    * @generated from field: string uid = 1;
    */
@@ -272,21 +314,21 @@ export declare type CountingDecision = Message<"gantry.decisions.v1.CountingDeci
   justification: FindingDecisionJustification;
 
   /**
-   * Reason, in words.
+   * Reason, in words: of a statement its note.
    *
    * @generated from field: string reason = 4;
    */
   reason: string;
 
   /**
-   * Uid of the identity that made the decision.
+   * Uid of the identity that made the decision; empty for a statement.
    *
    * @generated from field: string author = 5;
    */
   author: string;
 
   /**
-   * Uid of the group of the decision.
+   * Uid of the group of the decision or source.
    *
    * @generated from field: string group_uid = 6;
    */
@@ -298,16 +340,51 @@ export declare type CountingDecision = Message<"gantry.decisions.v1.CountingDeci
    * @generated from field: google.protobuf.Timestamp expire_time = 7;
    */
   expireTime?: Timestamp | undefined;
+
+  /**
+   * Uid of the trusted source (VexSource) whose key signed the statement; empty for a decision.
+   *
+   * @generated from field: string vex_source_uid = 8;
+   */
+  vexSourceUid: string;
+
+  /**
+   * Name of the source; empty for a decision.
+   *
+   * @generated from field: string vex_source = 9;
+   */
+  vexSource: string;
+
+  /**
+   * Digest of the document with the statement, a blob of the image's repo; empty for a decision.
+   *
+   * @generated from field: string document_digest = 10;
+   */
+  documentDigest: string;
+
+  /**
+   * Digest of the manifest that attaches the document to the image; empty for a decision.
+   *
+   * @generated from field: string manifest_digest = 11;
+   */
+  manifestDigest: string;
+
+  /**
+   * True: the statement says that the image has the fix, so that the state is NOT_AFFECTED without a justification.
+   *
+   * @generated from field: optional bool vex_fixed = 12;
+   */
+  vexFixed?: boolean | undefined;
 };
 
 /**
- * The decision that counts for a finding.
+ * The decision that counts for a finding, or the statement of a trusted source of VEX if no decision does.
  *
  * @generated from message gantry.decisions.v1.CountingDecision
  */
 export declare type CountingDecisionJson = {
   /**
-   * Uid of the decision.
+   * Uid of the decision; empty for a statement.
    *
    * @generated from field: string uid = 1;
    */
@@ -328,21 +405,21 @@ export declare type CountingDecisionJson = {
   justification?: FindingDecisionJustificationJson;
 
   /**
-   * Reason, in words.
+   * Reason, in words: of a statement its note.
    *
    * @generated from field: string reason = 4;
    */
   reason?: string;
 
   /**
-   * Uid of the identity that made the decision.
+   * Uid of the identity that made the decision; empty for a statement.
    *
    * @generated from field: string author = 5;
    */
   author?: string;
 
   /**
-   * Uid of the group of the decision.
+   * Uid of the group of the decision or source.
    *
    * @generated from field: string group_uid = 6;
    */
@@ -354,6 +431,41 @@ export declare type CountingDecisionJson = {
    * @generated from field: google.protobuf.Timestamp expire_time = 7;
    */
   expireTime?: TimestampJson;
+
+  /**
+   * Uid of the trusted source (VexSource) whose key signed the statement; empty for a decision.
+   *
+   * @generated from field: string vex_source_uid = 8;
+   */
+  vexSourceUid?: string;
+
+  /**
+   * Name of the source; empty for a decision.
+   *
+   * @generated from field: string vex_source = 9;
+   */
+  vexSource?: string;
+
+  /**
+   * Digest of the document with the statement, a blob of the image's repo; empty for a decision.
+   *
+   * @generated from field: string document_digest = 10;
+   */
+  documentDigest?: string;
+
+  /**
+   * Digest of the manifest that attaches the document to the image; empty for a decision.
+   *
+   * @generated from field: string manifest_digest = 11;
+   */
+  manifestDigest?: string;
+
+  /**
+   * True: the statement says that the image has the fix, so that the state is NOT_AFFECTED without a justification.
+   *
+   * @generated from field: optional bool vex_fixed = 12;
+   */
+  vexFixed?: boolean;
 };
 
 /**
@@ -491,6 +603,13 @@ export declare type ListFindingDecisionsRequest = Message<"gantry.decisions.v1.L
    * @generated from field: int32 skip = 6;
    */
   skip: number;
+
+  /**
+   * Only decisions in this state of approval; absent or unspecified: all.
+   *
+   * @generated from field: gantry.decisions.v1.FindingDecisionApprovalState approval_state = 7;
+   */
+  approvalState: FindingDecisionApprovalState;
 };
 
 /**
@@ -540,6 +659,13 @@ export declare type ListFindingDecisionsRequestJson = {
    * @generated from field: int32 skip = 6;
    */
   skip?: number;
+
+  /**
+   * Only decisions in this state of approval; absent or unspecified: all.
+   *
+   * @generated from field: gantry.decisions.v1.FindingDecisionApprovalState approval_state = 7;
+   */
+  approvalState?: FindingDecisionApprovalStateJson;
 };
 
 /**
@@ -623,6 +749,40 @@ export declare type ListFindingDecisionsResponseJson = {
  * Use `create(ListFindingDecisionsResponseSchema)` to create a new message.
  */
 export declare const ListFindingDecisionsResponseSchema: GenMessage<ListFindingDecisionsResponse, {jsonType: ListFindingDecisionsResponseJson}>;
+
+/**
+ * Which decision to approve.
+ *
+ * @generated from message gantry.decisions.v1.ApproveFindingDecisionRequest
+ */
+export declare type ApproveFindingDecisionRequest = Message<"gantry.decisions.v1.ApproveFindingDecisionRequest"> & {
+  /**
+   * Its uid.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+};
+
+/**
+ * Which decision to approve.
+ *
+ * @generated from message gantry.decisions.v1.ApproveFindingDecisionRequest
+ */
+export declare type ApproveFindingDecisionRequestJson = {
+  /**
+   * Its uid.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid?: string;
+};
+
+/**
+ * Describes the message gantry.decisions.v1.ApproveFindingDecisionRequest.
+ * Use `create(ApproveFindingDecisionRequestSchema)` to create a new message.
+ */
+export declare const ApproveFindingDecisionRequestSchema: GenMessage<ApproveFindingDecisionRequest, {jsonType: ApproveFindingDecisionRequestJson}>;
 
 /**
  * Which decision to delete.
@@ -954,6 +1114,53 @@ export declare type FindingDecisionReopeningJson = "FINDING_DECISION_REOPENING_U
 export declare const FindingDecisionReopeningSchema: GenEnum<FindingDecisionReopening, FindingDecisionReopeningJson>;
 
 /**
+ * Whether a decision needs the approval of another identity, and has it.
+ *
+ * @generated from enum gantry.decisions.v1.FindingDecisionApprovalState
+ */
+export enum FindingDecisionApprovalState {
+  /**
+   * Not given.
+   *
+   * @generated from enum value: FINDING_DECISION_APPROVAL_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It waits for an approval, and counts for nothing.
+   *
+   * @generated from enum value: FINDING_DECISION_APPROVAL_STATE_PENDING = 1;
+   */
+  PENDING = 1,
+
+  /**
+   * It is approved.
+   *
+   * @generated from enum value: FINDING_DECISION_APPROVAL_STATE_APPROVED = 2;
+   */
+  APPROVED = 2,
+
+  /**
+   * No approval was required.
+   *
+   * @generated from enum value: FINDING_DECISION_APPROVAL_STATE_NOT_REQUIRED = 3;
+   */
+  NOT_REQUIRED = 3,
+}
+
+/**
+ * Whether a decision needs the approval of another identity, and has it.
+ *
+ * @generated from enum gantry.decisions.v1.FindingDecisionApprovalState
+ */
+export declare type FindingDecisionApprovalStateJson = "FINDING_DECISION_APPROVAL_STATE_UNSPECIFIED" | "FINDING_DECISION_APPROVAL_STATE_PENDING" | "FINDING_DECISION_APPROVAL_STATE_APPROVED" | "FINDING_DECISION_APPROVAL_STATE_NOT_REQUIRED";
+
+/**
+ * Describes the enum gantry.decisions.v1.FindingDecisionApprovalState.
+ */
+export declare const FindingDecisionApprovalStateSchema: GenEnum<FindingDecisionApprovalState, FindingDecisionApprovalStateJson>;
+
+/**
  * Format of a VEX document, in JSON.
  *
  * @generated from enum gantry.decisions.v1.FindingDecisionsFormat
@@ -995,14 +1202,16 @@ export declare const FindingDecisionsFormatSchema: GenEnum<FindingDecisionsForma
 
 /**
  * Decisions of an organization about findings (FindingsService). A decision applies to its group and the groups below. If several
- * decisions match a finding, the one of the nearest group counts, then the one with more conditions, then the latest.
+ * decisions match a finding, the one of the nearest group counts, then the one with more conditions, then the latest. A decision that
+ * waits for an approval counts for nothing.
  *
  * @generated from service gantry.decisions.v1.DecisionsService
  */
 export declare const DecisionsService: GenService<{
   /**
    * Create a decision about findings. It counts for advisories with their present content: findings of an advisory that changes
-   * or is added later are open again. `validateOnly` returns `finding_count` without creating it.
+   * or is added later are open again. `validateOnly` returns `finding_count` without creating it. If an approval policy of the group or
+   * a group above applies, the decision is pending: it counts for nothing until ApproveFindingDecision.
    *
    * @generated from rpc gantry.decisions.v1.DecisionsService.CreateFindingDecision
    */
@@ -1043,6 +1252,18 @@ export declare const DecisionsService: GenService<{
     methodKind: "unary";
     input: typeof ExportFindingDecisionsRequestSchema;
     output: typeof FindingDecisionsDocumentSchema;
+  },
+  /**
+   * Approve a pending decision, which counts from then on for advisories with the content that they had when it was created.
+   * PERMISSION_DENIED for its author: another identity, with another upstream user, approves it. FAILED_PRECONDITION if it has expired,
+   * or needs no approval. Idempotent.
+   *
+   * @generated from rpc gantry.decisions.v1.DecisionsService.ApproveFindingDecision
+   */
+  approveFindingDecision: {
+    methodKind: "unary";
+    input: typeof ApproveFindingDecisionRequestSchema;
+    output: typeof FindingDecisionSchema;
   },
   /**
    * Delete a decision, which withdraws it: its findings are open again.

@@ -561,7 +561,8 @@ export declare const FindingDecisionsExpiredSchema: GenMessage<FindingDecisionsE
 
 /**
  * Packages in a group's images that a source judged, and that no source has judged for an hour: each source is stale, or none covers
- * them any longer. Each loss is in one event. Findings of these packages may be missing.
+ * them any longer. Or images whose layers were read, and were not read completely when they were read again; the only ecosystem is then
+ * `unknown`. Each loss is in one event. Findings of these packages may be missing.
  *
  * @generated from message gantry.findings.v1.CoverageLost
  */
@@ -574,7 +575,7 @@ export declare type CoverageLost = Message<"gantry.findings.v1.CoverageLost"> & 
   groupUid: string;
 
   /**
-   * Number of images with packages of these ecosystems.
+   * Number of images with packages of these ecosystems, or with such layers.
    *
    * @generated from field: int32 image_count = 2;
    */
@@ -595,7 +596,7 @@ export declare type CoverageLost = Message<"gantry.findings.v1.CoverageLost"> & 
   ecosystemCount: number;
 
   /**
-   * URL of the list of ecosystems of the group that are not judged.
+   * URL of the list of ecosystems of the group that are not judged, or of its images with layers that were not read.
    *
    * @generated from field: string list_url = 5;
    */
@@ -604,7 +605,8 @@ export declare type CoverageLost = Message<"gantry.findings.v1.CoverageLost"> & 
 
 /**
  * Packages in a group's images that a source judged, and that no source has judged for an hour: each source is stale, or none covers
- * them any longer. Each loss is in one event. Findings of these packages may be missing.
+ * them any longer. Or images whose layers were read, and were not read completely when they were read again; the only ecosystem is then
+ * `unknown`. Each loss is in one event. Findings of these packages may be missing.
  *
  * @generated from message gantry.findings.v1.CoverageLost
  */
@@ -617,7 +619,7 @@ export declare type CoverageLostJson = {
   groupUid?: string;
 
   /**
-   * Number of images with packages of these ecosystems.
+   * Number of images with packages of these ecosystems, or with such layers.
    *
    * @generated from field: int32 image_count = 2;
    */
@@ -638,7 +640,7 @@ export declare type CoverageLostJson = {
   ecosystemCount?: number;
 
   /**
-   * URL of the list of ecosystems of the group that are not judged.
+   * URL of the list of ecosystems of the group that are not judged, or of its images with layers that were not read.
    *
    * @generated from field: string list_url = 5;
    */
@@ -652,7 +654,7 @@ export declare type CoverageLostJson = {
 export declare const CoverageLostSchema: GenMessage<CoverageLost, {jsonType: CoverageLostJson}>;
 
 /**
- * Packages in a group's images that a source judges again after an event of their loss.
+ * Packages in a group's images that a source judges again after an event of their loss, or images whose layers are read again.
  *
  * @generated from message gantry.findings.v1.CoverageRegained
  */
@@ -665,7 +667,7 @@ export declare type CoverageRegained = Message<"gantry.findings.v1.CoverageRegai
   groupUid: string;
 
   /**
-   * Number of images with packages of these ecosystems.
+   * Number of images with packages of these ecosystems, or with such layers.
    *
    * @generated from field: int32 image_count = 2;
    */
@@ -686,7 +688,7 @@ export declare type CoverageRegained = Message<"gantry.findings.v1.CoverageRegai
   ecosystemCount: number;
 
   /**
-   * URL of the list of ecosystems of the group that are judged.
+   * URL of the list of ecosystems of the group that are judged, or of its images with layers that were read.
    *
    * @generated from field: string list_url = 5;
    */
@@ -694,7 +696,7 @@ export declare type CoverageRegained = Message<"gantry.findings.v1.CoverageRegai
 };
 
 /**
- * Packages in a group's images that a source judges again after an event of their loss.
+ * Packages in a group's images that a source judges again after an event of their loss, or images whose layers are read again.
  *
  * @generated from message gantry.findings.v1.CoverageRegained
  */
@@ -707,7 +709,7 @@ export declare type CoverageRegainedJson = {
   groupUid?: string;
 
   /**
-   * Number of images with packages of these ecosystems.
+   * Number of images with packages of these ecosystems, or with such layers.
    *
    * @generated from field: int32 image_count = 2;
    */
@@ -728,7 +730,7 @@ export declare type CoverageRegainedJson = {
   ecosystemCount?: number;
 
   /**
-   * URL of the list of ecosystems of the group that are judged.
+   * URL of the list of ecosystems of the group that are judged, or of its images with layers that were read.
    *
    * @generated from field: string list_url = 5;
    */

@@ -138,7 +138,8 @@ export declare type Finding = Message<"gantry.findings.v1.Finding"> & {
   severityOrigin: FindingSeverityOrigin;
 
   /**
-   * CVSS vector with the highest base score, of version 3 if there is one; empty if none is known.
+   * CVSS vector with the highest score, of version 2 only without a newer one; empty if none is known. Of a record with
+   * several versions, version 4.0 counts.
    *
    * @generated from field: string cvss_vector = 17;
    */
@@ -244,7 +245,7 @@ export declare type Finding = Message<"gantry.findings.v1.Finding"> & {
   unjudged: UnjudgedEcosystem[];
 
   /**
-   * The decision of the organization that counts; absent if there is none.
+   * The decision of the organization that counts, or else the statement of a trusted source of VEX; absent if there is neither.
    *
    * @generated from field: gantry.decisions.v1.CountingDecision decision = 32;
    */
@@ -266,12 +267,41 @@ export declare type Finding = Message<"gantry.findings.v1.Finding"> & {
   dueTime?: Timestamp | undefined;
 
   /**
-   * What pushed OpenVEX documents say about this vulnerability in the package, the latest first, at most 20. They never change the
-   * state of the finding. Empty for a resolved finding.
+   * What pushed OpenVEX documents say about this vulnerability in the package, the latest first, at most 20. They change the state of
+   * the finding only if a trusted source signed them (VexSource): see `decision`. Empty for a resolved finding.
    *
    * @generated from field: repeated gantry.findings.v1.VexStatement vex_statements = 35;
    */
   vexStatements: VexStatement[];
+
+  /**
+   * Digest of the layer since which the image has the package in this version; empty if it is unknown, as for packages that only an
+   * SBOM names. Of several platforms, the first one that has the package.
+   *
+   * @generated from field: string layer = 36;
+   */
+  layer: string;
+
+  /**
+   * Position of the layer, from 1 for the lowest; 0 if it is unknown.
+   *
+   * @generated from field: int32 layer_position = 37;
+   */
+  layerPosition: number;
+
+  /**
+   * Whether the package comes from the base image.
+   *
+   * @generated from field: gantry.findings.v1.FromBaseImage from_base_image = 38;
+   */
+  fromBaseImage: FromBaseImage;
+
+  /**
+   * The base image; absent if none is known that you may list.
+   *
+   * @generated from field: gantry.findings.v1.BaseImage base_image = 39;
+   */
+  baseImage?: BaseImage | undefined;
 };
 
 /**
@@ -393,7 +423,8 @@ export declare type FindingJson = {
   severityOrigin?: FindingSeverityOriginJson;
 
   /**
-   * CVSS vector with the highest base score, of version 3 if there is one; empty if none is known.
+   * CVSS vector with the highest score, of version 2 only without a newer one; empty if none is known. Of a record with
+   * several versions, version 4.0 counts.
    *
    * @generated from field: string cvss_vector = 17;
    */
@@ -499,7 +530,7 @@ export declare type FindingJson = {
   unjudged?: UnjudgedEcosystemJson[];
 
   /**
-   * The decision of the organization that counts; absent if there is none.
+   * The decision of the organization that counts, or else the statement of a trusted source of VEX; absent if there is neither.
    *
    * @generated from field: gantry.decisions.v1.CountingDecision decision = 32;
    */
@@ -521,12 +552,41 @@ export declare type FindingJson = {
   dueTime?: TimestampJson;
 
   /**
-   * What pushed OpenVEX documents say about this vulnerability in the package, the latest first, at most 20. They never change the
-   * state of the finding. Empty for a resolved finding.
+   * What pushed OpenVEX documents say about this vulnerability in the package, the latest first, at most 20. They change the state of
+   * the finding only if a trusted source signed them (VexSource): see `decision`. Empty for a resolved finding.
    *
    * @generated from field: repeated gantry.findings.v1.VexStatement vex_statements = 35;
    */
   vexStatements?: VexStatementJson[];
+
+  /**
+   * Digest of the layer since which the image has the package in this version; empty if it is unknown, as for packages that only an
+   * SBOM names. Of several platforms, the first one that has the package.
+   *
+   * @generated from field: string layer = 36;
+   */
+  layer?: string;
+
+  /**
+   * Position of the layer, from 1 for the lowest; 0 if it is unknown.
+   *
+   * @generated from field: int32 layer_position = 37;
+   */
+  layerPosition?: number;
+
+  /**
+   * Whether the package comes from the base image.
+   *
+   * @generated from field: gantry.findings.v1.FromBaseImage from_base_image = 38;
+   */
+  fromBaseImage?: FromBaseImageJson;
+
+  /**
+   * The base image; absent if none is known that you may list.
+   *
+   * @generated from field: gantry.findings.v1.BaseImage base_image = 39;
+   */
+  baseImage?: BaseImageJson;
 };
 
 /**
@@ -536,7 +596,125 @@ export declare type FindingJson = {
 export declare const FindingSchema: GenMessage<Finding, {jsonType: FindingJson}>;
 
 /**
- * A statement of an OpenVEX document that was pushed for the image. Gantry verifies no signature of it.
+ * The image that another one was built on. Of several, the one with the most layers.
+ *
+ * @generated from message gantry.findings.v1.BaseImage
+ */
+export declare type BaseImage = Message<"gantry.findings.v1.BaseImage"> & {
+  /**
+   * How it is known.
+   *
+   * @generated from field: gantry.findings.v1.BaseImageOrigin origin = 1;
+   */
+  origin: BaseImageOrigin;
+
+  /**
+   * Its name: `base:1.2` (by digest without a tag) of an image in the organization, or the name that the annotation claims.
+   *
+   * @generated from field: string reference = 2;
+   */
+  reference: string;
+
+  /**
+   * Digest that its tags point at, or the claimed digest; empty if it is unknown.
+   *
+   * @generated from field: string digest = 3;
+   */
+  digest: string;
+
+  /**
+   * Name of its repo; empty if only an annotation names it.
+   *
+   * @generated from field: string repo = 4;
+   */
+  repo: string;
+
+  /**
+   * Uid of its repo; empty if only an annotation names it.
+   *
+   * @generated from field: string repo_uid = 5;
+   */
+  repoUid: string;
+
+  /**
+   * Tags that point at it, at most 10.
+   *
+   * @generated from field: repeated string tags = 6;
+   */
+  tags: string[];
+
+  /**
+   * How many of the lowest layers are the base image's; 0 if it is unknown.
+   *
+   * @generated from field: int32 layer_count = 7;
+   */
+  layerCount: number;
+};
+
+/**
+ * The image that another one was built on. Of several, the one with the most layers.
+ *
+ * @generated from message gantry.findings.v1.BaseImage
+ */
+export declare type BaseImageJson = {
+  /**
+   * How it is known.
+   *
+   * @generated from field: gantry.findings.v1.BaseImageOrigin origin = 1;
+   */
+  origin?: BaseImageOriginJson;
+
+  /**
+   * Its name: `base:1.2` (by digest without a tag) of an image in the organization, or the name that the annotation claims.
+   *
+   * @generated from field: string reference = 2;
+   */
+  reference?: string;
+
+  /**
+   * Digest that its tags point at, or the claimed digest; empty if it is unknown.
+   *
+   * @generated from field: string digest = 3;
+   */
+  digest?: string;
+
+  /**
+   * Name of its repo; empty if only an annotation names it.
+   *
+   * @generated from field: string repo = 4;
+   */
+  repo?: string;
+
+  /**
+   * Uid of its repo; empty if only an annotation names it.
+   *
+   * @generated from field: string repo_uid = 5;
+   */
+  repoUid?: string;
+
+  /**
+   * Tags that point at it, at most 10.
+   *
+   * @generated from field: repeated string tags = 6;
+   */
+  tags?: string[];
+
+  /**
+   * How many of the lowest layers are the base image's; 0 if it is unknown.
+   *
+   * @generated from field: int32 layer_count = 7;
+   */
+  layerCount?: number;
+};
+
+/**
+ * Describes the message gantry.findings.v1.BaseImage.
+ * Use `create(BaseImageSchema)` to create a new message.
+ */
+export declare const BaseImageSchema: GenMessage<BaseImage, {jsonType: BaseImageJson}>;
+
+/**
+ * A statement of an OpenVEX document that was pushed for the image.
  *
  * @generated from message gantry.findings.v1.VexStatement
  */
@@ -603,10 +781,17 @@ export declare type VexStatement = Message<"gantry.findings.v1.VexStatement"> & 
    * @generated from field: google.protobuf.Timestamp push_time = 9;
    */
   pushTime?: Timestamp | undefined;
+
+  /**
+   * Uids of the trusted sources whose keys signed the document; empty if no such signature was verified.
+   *
+   * @generated from field: repeated string vex_source_uids = 10;
+   */
+  vexSourceUids: string[];
 };
 
 /**
- * A statement of an OpenVEX document that was pushed for the image. Gantry verifies no signature of it.
+ * A statement of an OpenVEX document that was pushed for the image.
  *
  * @generated from message gantry.findings.v1.VexStatement
  */
@@ -673,6 +858,13 @@ export declare type VexStatementJson = {
    * @generated from field: google.protobuf.Timestamp push_time = 9;
    */
   pushTime?: TimestampJson;
+
+  /**
+   * Uids of the trusted sources whose keys signed the document; empty if no such signature was verified.
+   *
+   * @generated from field: repeated string vex_source_uids = 10;
+   */
+  vexSourceUids?: string[];
 };
 
 /**
@@ -1777,8 +1969,8 @@ export declare type FindingGroup = Message<"gantry.findings.v1.FindingGroup"> & 
   firstCreateTime?: Timestamp | undefined;
 
   /**
-   * What its findings have in common, in one field: the vulnerability, the name of the package, the image as `web:latest` (by digest
-   * without a tag), or the uid of the group.
+   * What its findings have in common, in one field: the vulnerability, the name of the package, the image or base image as `web:latest`
+   * (by digest without a tag), `unknown` without a known base image, or the uid of the group.
    *
    * @generated from field: string label = 18;
    */
@@ -1790,6 +1982,13 @@ export declare type FindingGroup = Message<"gantry.findings.v1.FindingGroup"> & 
    * @generated from field: int64 overdue_count = 19;
    */
   overdueCount: bigint;
+
+  /**
+   * The base image; absent if it is unknown. Only for groups by base image.
+   *
+   * @generated from field: gantry.findings.v1.BaseImage base_image = 20;
+   */
+  baseImage?: BaseImage | undefined;
 };
 
 /**
@@ -1918,8 +2117,8 @@ export declare type FindingGroupJson = {
   firstCreateTime?: TimestampJson;
 
   /**
-   * What its findings have in common, in one field: the vulnerability, the name of the package, the image as `web:latest` (by digest
-   * without a tag), or the uid of the group.
+   * What its findings have in common, in one field: the vulnerability, the name of the package, the image or base image as `web:latest`
+   * (by digest without a tag), `unknown` without a known base image, or the uid of the group.
    *
    * @generated from field: string label = 18;
    */
@@ -1931,6 +2130,13 @@ export declare type FindingGroupJson = {
    * @generated from field: int64 overdue_count = 19;
    */
   overdueCount?: string;
+
+  /**
+   * The base image; absent if it is unknown. Only for groups by base image.
+   *
+   * @generated from field: gantry.findings.v1.BaseImage base_image = 20;
+   */
+  baseImage?: BaseImageJson;
 };
 
 /**
@@ -2283,7 +2489,7 @@ export enum FindingSeverityOrigin {
   SOURCE = 2,
 
   /**
-   * The highest CVSS base score.
+   * The highest CVSS score.
    *
    * @generated from enum value: FINDING_SEVERITY_ORIGIN_CVSS = 3;
    */
@@ -2348,6 +2554,93 @@ export declare type FindingFixStateJson = "FINDING_FIX_STATE_UNSPECIFIED" | "FIN
  * Describes the enum gantry.findings.v1.FindingFixState.
  */
 export declare const FindingFixStateSchema: GenEnum<FindingFixState, FindingFixStateJson>;
+
+/**
+ * Whether a package comes from the base image.
+ *
+ * @generated from enum gantry.findings.v1.FromBaseImage
+ */
+export enum FromBaseImage {
+  /**
+   * Not given.
+   *
+   * @generated from enum value: FROM_BASE_IMAGE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Not known: no base image is known by its layers, or the layer of the package is not known.
+   *
+   * @generated from enum value: FROM_BASE_IMAGE_UNKNOWN = 1;
+   */
+  UNKNOWN = 1,
+
+  /**
+   * All layers with the package in this version are those of the base image.
+   *
+   * @generated from enum value: FROM_BASE_IMAGE_YES = 2;
+   */
+  YES = 2,
+
+  /**
+   * A layer above the base image has the package in this version.
+   *
+   * @generated from enum value: FROM_BASE_IMAGE_NO = 3;
+   */
+  NO = 3,
+}
+
+/**
+ * Whether a package comes from the base image.
+ *
+ * @generated from enum gantry.findings.v1.FromBaseImage
+ */
+export declare type FromBaseImageJson = "FROM_BASE_IMAGE_UNSPECIFIED" | "FROM_BASE_IMAGE_UNKNOWN" | "FROM_BASE_IMAGE_YES" | "FROM_BASE_IMAGE_NO";
+
+/**
+ * Describes the enum gantry.findings.v1.FromBaseImage.
+ */
+export declare const FromBaseImageSchema: GenEnum<FromBaseImage, FromBaseImageJson>;
+
+/**
+ * How a base image is known.
+ *
+ * @generated from enum gantry.findings.v1.BaseImageOrigin
+ */
+export enum BaseImageOrigin {
+  /**
+   * Not given.
+   *
+   * @generated from enum value: BASE_IMAGE_ORIGIN_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * The lowest layers of the image are all layers of the base image, which is in the same organization.
+   *
+   * @generated from enum value: BASE_IMAGE_ORIGIN_LAYERS = 1;
+   */
+  LAYERS = 1,
+
+  /**
+   * An annotation of the manifest names it: `org.opencontainers.image.base.name`. The pusher claims it; Gantry verifies nothing.
+   *
+   * @generated from enum value: BASE_IMAGE_ORIGIN_ANNOTATION = 2;
+   */
+  ANNOTATION = 2,
+}
+
+/**
+ * How a base image is known.
+ *
+ * @generated from enum gantry.findings.v1.BaseImageOrigin
+ */
+export declare type BaseImageOriginJson = "BASE_IMAGE_ORIGIN_UNSPECIFIED" | "BASE_IMAGE_ORIGIN_LAYERS" | "BASE_IMAGE_ORIGIN_ANNOTATION";
+
+/**
+ * Describes the enum gantry.findings.v1.BaseImageOrigin.
+ */
+export declare const BaseImageOriginSchema: GenEnum<BaseImageOrigin, BaseImageOriginJson>;
 
 /**
  * What an OpenVEX document states.
@@ -2443,6 +2736,13 @@ export enum FindingGroupBy {
    * @generated from enum value: FINDING_GROUP_BY_GROUP = 4;
    */
   GROUP = 4,
+
+  /**
+   * Base image of the image; images without a known one are one group.
+   *
+   * @generated from enum value: FINDING_GROUP_BY_BASE_IMAGE = 5;
+   */
+  BASE_IMAGE = 5,
 }
 
 /**
@@ -2450,7 +2750,7 @@ export enum FindingGroupBy {
  *
  * @generated from enum gantry.findings.v1.FindingGroupBy
  */
-export declare type FindingGroupByJson = "FINDING_GROUP_BY_UNSPECIFIED" | "FINDING_GROUP_BY_VULNERABILITY" | "FINDING_GROUP_BY_PACKAGE" | "FINDING_GROUP_BY_IMAGE" | "FINDING_GROUP_BY_GROUP";
+export declare type FindingGroupByJson = "FINDING_GROUP_BY_UNSPECIFIED" | "FINDING_GROUP_BY_VULNERABILITY" | "FINDING_GROUP_BY_PACKAGE" | "FINDING_GROUP_BY_IMAGE" | "FINDING_GROUP_BY_GROUP" | "FINDING_GROUP_BY_BASE_IMAGE";
 
 /**
  * Describes the enum gantry.findings.v1.FindingGroupBy.
@@ -2476,8 +2776,8 @@ export declare const FindingsService: GenService<{
     output: typeof ListFindingsResponseSchema;
   },
   /**
-   * Group the findings in images of the groups visible to the caller by vulnerability, package, image or group, and count them. Every
-   * page counts all of them.
+   * Group the findings in images of the groups visible to the caller by vulnerability, package, image, base image or group, and
+   * count them. Every page counts all of them.
    *
    * @generated from rpc gantry.findings.v1.FindingsService.GroupFindings
    */

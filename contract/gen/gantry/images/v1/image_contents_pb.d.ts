@@ -7,14 +7,104 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { ContentsProblem, ContentsProblemJson, ImageContentsState, ImageContentsStateJson } from "../../vulnerabilities/v1/contents_pb.js";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import type { ContentsProblem, ContentsProblemJson, ImageContentsState, ImageContentsStateJson } from "../../vulnerabilities/v1/contents_pb.js";
 import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/common/uidp_pb.js";
 
 /**
  * Describes the file gantry/images/v1/image_contents.proto.
  */
 export declare const file_gantry_images_v1_image_contents: GenFile;
+
+/**
+ * An OpenVEX document that was pushed for an image.
+ *
+ * @generated from message gantry.images.v1.VexDocument
+ */
+export declare type VexDocument = Message<"gantry.images.v1.VexDocument"> & {
+  /**
+   * Digest of the manifest with the document.
+   *
+   * @generated from field: string manifest_digest = 1;
+   */
+  manifestDigest: string;
+
+  /**
+   * Digest of the document.
+   *
+   * @generated from field: string document_digest = 2;
+   */
+  documentDigest: string;
+
+  /**
+   * Whether it was read.
+   *
+   * @generated from field: gantry.images.v1.VexDocumentState state = 3;
+   */
+  state: VexDocumentState;
+
+  /**
+   * Why it cannot be read, as text; empty otherwise.
+   *
+   * @generated from field: string problem = 4;
+   */
+  problem: string;
+
+  /**
+   * When it was pushed.
+   *
+   * @generated from field: google.protobuf.Timestamp push_time = 5;
+   */
+  pushTime?: Timestamp | undefined;
+};
+
+/**
+ * An OpenVEX document that was pushed for an image.
+ *
+ * @generated from message gantry.images.v1.VexDocument
+ */
+export declare type VexDocumentJson = {
+  /**
+   * Digest of the manifest with the document.
+   *
+   * @generated from field: string manifest_digest = 1;
+   */
+  manifestDigest?: string;
+
+  /**
+   * Digest of the document.
+   *
+   * @generated from field: string document_digest = 2;
+   */
+  documentDigest?: string;
+
+  /**
+   * Whether it was read.
+   *
+   * @generated from field: gantry.images.v1.VexDocumentState state = 3;
+   */
+  state?: VexDocumentStateJson;
+
+  /**
+   * Why it cannot be read, as text; empty otherwise.
+   *
+   * @generated from field: string problem = 4;
+   */
+  problem?: string;
+
+  /**
+   * When it was pushed.
+   *
+   * @generated from field: google.protobuf.Timestamp push_time = 5;
+   */
+  pushTime?: TimestampJson;
+};
+
+/**
+ * Describes the message gantry.images.v1.VexDocument.
+ * Use `create(VexDocumentSchema)` to create a new message.
+ */
+export declare const VexDocumentSchema: GenMessage<VexDocument, {jsonType: VexDocumentJson}>;
 
 /**
  * The operating system of an image, from its os-release file.
@@ -211,6 +301,13 @@ export declare type ImageContents = Message<"gantry.images.v1.ImageContents"> & 
    * @generated from field: string sbom_digest = 14;
    */
   sbomDigest: string;
+
+  /**
+   * OpenVEX documents that were pushed for the image or for an index with it, the latest first, at most 20.
+   *
+   * @generated from field: repeated gantry.images.v1.VexDocument vex_documents = 15;
+   */
+  vexDocuments: VexDocument[];
 };
 
 /**
@@ -316,6 +413,13 @@ export declare type ImageContentsJson = {
    * @generated from field: string sbom_digest = 14;
    */
   sbomDigest?: string;
+
+  /**
+   * OpenVEX documents that were pushed for the image or for an index with it, the latest first, at most 20.
+   *
+   * @generated from field: repeated gantry.images.v1.VexDocument vex_documents = 15;
+   */
+  vexDocuments?: VexDocumentJson[];
 };
 
 /**
@@ -632,6 +736,53 @@ export declare type AttachedSbomStateJson = "ATTACHED_SBOM_STATE_UNSPECIFIED" | 
  * Describes the enum gantry.images.v1.AttachedSbomState.
  */
 export declare const AttachedSbomStateSchema: GenEnum<AttachedSbomState, AttachedSbomStateJson>;
+
+/**
+ * Processing state of a pushed VEX document.
+ *
+ * @generated from enum gantry.images.v1.VexDocumentState
+ */
+export enum VexDocumentState {
+  /**
+   * Not given.
+   *
+   * @generated from enum value: VEX_DOCUMENT_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * It was pushed and is going to be read.
+   *
+   * @generated from enum value: VEX_DOCUMENT_STATE_WAITING = 1;
+   */
+  WAITING = 1,
+
+  /**
+   * It was read: its statements are shown at the findings of the image.
+   *
+   * @generated from enum value: VEX_DOCUMENT_STATE_READ = 2;
+   */
+  READ = 2,
+
+  /**
+   * It cannot be read; `problem` says why. None of its statements are shown.
+   *
+   * @generated from enum value: VEX_DOCUMENT_STATE_UNREADABLE = 3;
+   */
+  UNREADABLE = 3,
+}
+
+/**
+ * Processing state of a pushed VEX document.
+ *
+ * @generated from enum gantry.images.v1.VexDocumentState
+ */
+export declare type VexDocumentStateJson = "VEX_DOCUMENT_STATE_UNSPECIFIED" | "VEX_DOCUMENT_STATE_WAITING" | "VEX_DOCUMENT_STATE_READ" | "VEX_DOCUMENT_STATE_UNREADABLE";
+
+/**
+ * Describes the enum gantry.images.v1.VexDocumentState.
+ */
+export declare const VexDocumentStateSchema: GenEnum<VexDocumentState, VexDocumentStateJson>;
 
 /**
  * Contents of images. The server reads the layers of each image shortly after its push, without an SBOM.

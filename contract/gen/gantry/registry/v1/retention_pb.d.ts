@@ -6,7 +6,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { EmptySchema, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import type { EmptySchema, FieldMask, FieldMaskJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/common/uidp_pb.js";
 
 /**
@@ -481,6 +481,54 @@ export declare type ListRetentionRulesResponseJson = {
 export declare const ListRetentionRulesResponseSchema: GenMessage<ListRetentionRulesResponse, {jsonType: ListRetentionRulesResponseJson}>;
 
 /**
+ * The retention rule to change.
+ *
+ * @generated from message gantry.registry.v1.UpdateRetentionRuleRequest
+ */
+export declare type UpdateRetentionRuleRequest = Message<"gantry.registry.v1.UpdateRetentionRuleRequest"> & {
+  /**
+   * The rule with its new values; its uid says which.
+   *
+   * @generated from field: gantry.registry.v1.RetentionRule retention_rule = 1;
+   */
+  retentionRule?: RetentionRule | undefined;
+
+  /**
+   * Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * The retention rule to change.
+ *
+ * @generated from message gantry.registry.v1.UpdateRetentionRuleRequest
+ */
+export declare type UpdateRetentionRuleRequestJson = {
+  /**
+   * The rule with its new values; its uid says which.
+   *
+   * @generated from field: gantry.registry.v1.RetentionRule retention_rule = 1;
+   */
+  retentionRule?: RetentionRuleJson;
+
+  /**
+   * Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMaskJson;
+};
+
+/**
+ * Describes the message gantry.registry.v1.UpdateRetentionRuleRequest.
+ * Use `create(UpdateRetentionRuleRequestSchema)` to create a new message.
+ */
+export declare const UpdateRetentionRuleRequestSchema: GenMessage<UpdateRetentionRuleRequest, {jsonType: UpdateRetentionRuleRequestJson}>;
+
+/**
  * Which retention rule to delete.
  *
  * @generated from message gantry.registry.v1.DeleteRetentionRuleRequest
@@ -848,6 +896,17 @@ export declare const RetentionRulesService: GenService<{
     methodKind: "unary";
     input: typeof ListRetentionRulesRequestSchema;
     output: typeof ListRetentionRulesResponseSchema;
+  },
+  /**
+   * Update a retention rule: only the fields that the mask names. The next run uses the changed rule. A rule that contradicts another
+   * one is refused (INVALID_ARGUMENT); the error names both.
+   *
+   * @generated from rpc gantry.registry.v1.RetentionRulesService.UpdateRetentionRule
+   */
+  updateRetentionRule: {
+    methodKind: "unary";
+    input: typeof UpdateRetentionRuleRequestSchema;
+    output: typeof RetentionRuleSchema;
   },
   /**
    * Delete a retention rule. Tags that it deleted can still be restored.

@@ -6,7 +6,7 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
-import type { EmptySchema, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
+import type { EmptySchema, FieldMask, FieldMaskJson, Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/common/uidp_pb.js";
 
 /**
@@ -355,6 +355,54 @@ export declare type CreateSbomRuleRequestJson = {
 export declare const CreateSbomRuleRequestSchema: GenMessage<CreateSbomRuleRequest, {jsonType: CreateSbomRuleRequestJson}>;
 
 /**
+ * The rule to change.
+ *
+ * @generated from message gantry.registry.v1.UpdateSbomRuleRequest
+ */
+export declare type UpdateSbomRuleRequest = Message<"gantry.registry.v1.UpdateSbomRuleRequest"> & {
+  /**
+   * The rule with its new values; its uid says which.
+   *
+   * @generated from field: gantry.registry.v1.SbomRule sbom_rule = 1;
+   */
+  sbomRule?: SbomRule | undefined;
+
+  /**
+   * Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMask | undefined;
+};
+
+/**
+ * The rule to change.
+ *
+ * @generated from message gantry.registry.v1.UpdateSbomRuleRequest
+ */
+export declare type UpdateSbomRuleRequestJson = {
+  /**
+   * The rule with its new values; its uid says which.
+   *
+   * @generated from field: gantry.registry.v1.SbomRule sbom_rule = 1;
+   */
+  sbomRule?: SbomRuleJson;
+
+  /**
+   * Fields to change; `*` replaces all. Over REST, an absent mask means the keys of the body.
+   *
+   * @generated from field: google.protobuf.FieldMask update_mask = 2;
+   */
+  updateMask?: FieldMaskJson;
+};
+
+/**
+ * Describes the message gantry.registry.v1.UpdateSbomRuleRequest.
+ * Use `create(UpdateSbomRuleRequestSchema)` to create a new message.
+ */
+export declare const UpdateSbomRuleRequestSchema: GenMessage<UpdateSbomRuleRequest, {jsonType: UpdateSbomRuleRequestJson}>;
+
+/**
  * Which rule to delete.
  *
  * @generated from message gantry.registry.v1.DeleteSbomRuleRequest
@@ -425,6 +473,16 @@ export declare const SbomRulesService: GenService<{
     methodKind: "unary";
     input: typeof ListSbomRulesRequestSchema;
     output: typeof ListSbomRulesResponseSchema;
+  },
+  /**
+   * Update the name or the reason of a rule: only the fields that the mask names.
+   *
+   * @generated from rpc gantry.registry.v1.SbomRulesService.UpdateSbomRule
+   */
+  updateSbomRule: {
+    methodKind: "unary";
+    input: typeof UpdateSbomRuleRequestSchema;
+    output: typeof SbomRuleSchema;
   },
   /**
    * Delete a rule. SBOMs that it attached stay until their image is deleted, or is read again and no other rule applies.

@@ -1,0 +1,64 @@
+// A rule that somebody else has changed while its form was open: both versions, and the choice between them.
+
+import type { ReactNode } from "react";
+import { type Question, useAsk } from "../api.ts";
+import { Failure, Name, Skeleton } from "../parts.tsx";
+import { texts } from "../texts/rules.ts";
+import type { Version } from "./requests.ts";
+
+/** Label and value of a field. */
+export type Shown = readonly [label: string, value: string];
+
+interface ConflictProps<Rule> {
+  readonly read: Question<Version<Rule>>;
+  readonly shownOf: (rule: Rule) => readonly Shown[];
+  /** The values of the form. */
+  readonly mine: readonly Shown[];
+  /** Replaces the values of the form. */
+  readonly onTake: (stored: Version<Rule>) => void;
+  /** Keeps the values of the form, which then replace the stored ones. */
+  readonly onKeep: (stored: Version<Rule>) => void;
+}
+
+export const Conflict = <Rule,>({ read, shownOf, mine, onTake, onKeep }: ConflictProps<Rule>): ReactNode => {
+  const { data, error, isFetching, refetch } = useAsk(read);
+  if (isFetching) return <Skeleton rows={2} />;
+  if (error || !data) return <Failure error={error} retry={() => void refetch()} />;
+  const stored = data.data;
+  const values = new Map(mine);
+  const different = shownOf(stored.rule).filter(([label, value]) => values.get(label) !== value);
+  return (
+    <div className="conflict">
+      <table aria-label={texts.conflict}>
+        <thead>
+          <tr>
+            <th scope="col">{texts.conflictField}</th>
+            <th scope="col">{texts.conflictMine}</th>
+            <th scope="col">{texts.conflictStored}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {different.map(([label, value]) => (
+            <tr key={label}>
+              <th scope="row">{label}</th>
+              <td>
+                <Name>{values.get(label) || texts.noValue}</Name>
+              </td>
+              <td>
+                <Name>{value || texts.noValue}</Name>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="states">
+        <button type="button" className="button" onClick={() => onTake(stored)}>
+          {texts.takeStored}
+        </button>
+        <button type="button" className="button" onClick={() => onKeep(stored)}>
+          {texts.keepMine}
+        </button>
+      </p>
+    </div>
+  );
+};

@@ -1,0 +1,163 @@
+// An organization as the pictures of the console show it: images on a base image, findings, decisions, rules, webhooks and accounts.
+
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { builtInRoleUid } from "#authz";
+import { type JsonObject, objectList, text } from "#base/json.ts";
+import { type DraftEntry, tarOf } from "../server/registry/contents/tar.fixture.ts";
+import { type ConsoleWorld, openConsoleWorld } from "./console.ts";
+import { sealAudit } from "./audit.ts";
+import { debian, dpkg, files } from "./image-layers.ts";
+import { openOwners } from "./owner.ts";
+import { descriptorOf, ociManifest, openPusher, type Pushed, type Pusher } from "./pusher.ts";
+import { configType } from "./registry.ts";
+import { runImport } from "./story/import.ts";
+import { openSink, type Sink } from "./story/sink.ts";
+
+interface Layer {
+  readonly command: string;
+  readonly content: readonly DraftEntry[];
+}
+
+const npm = (name: string, version: string): DraftEntry => ({ name: `app/node_modules/${name}/package.json`, content: JSON.stringify({ name, version }) });
+
+const base: readonly Layer[] = [
+  { command: "ADD rootfs.tar.gz /", content: [debian, dpkg(["bash", "5.2.15-2"], ["libssl3", "3.0.9-1"], ["zlib1g", "1:1.2.13"])] },
+  { command: "RUN apt-get install -y nodejs", content: [npm("qs", "6.7.0")] },
+];
+
+const pushImage = async (registry: Pusher, layers: readonly Layer[], tag: string): Promise<Pushed> => {
+  const history = [...layers.map(({ command }) => ({ created_by: command })), { created_by: 'CMD ["node", "server.js"]', empty_layer: true }];
+  const blobs: Pushed[] = [];
+  for (const { content } of layers) blobs.push(await registry.blob(gzipSync(tarOf(content)), files));
+  const config = await registry.blob(JSON.stringify({ architecture: "amd64", os: "linux", rootfs: { type: "layers", diff_ids: [] }, history }), configType);
+  const body = { schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: blobs.map(descriptorOf) };
+  return registry.manifest(body, ociManifest, tag);
+};
+
+/** Published facts about packages of npm. */
+const records: readonly (readonly [id: string, cve: string, name: string, score: string, fixed: string, summary: string])[] = [
+  ["GHSA-xvch-5gv4-984h", "CVE-2021-44906", "minimist", "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:H/I:H/A:H", "1.2.6", "Prototype pollution in minimist"],
+  ["GHSA-hrpp-h998-j3pp", "CVE-2022-24999", "qs", "CVSS:3.1/AV:N/AC:L/PR:N/UI:N/S:U/C:N/I:N/A:H", "6.7.3", "qs vulnerable to prototype pollution"],
+  ["GHSA-35jh-r3h4-6jhm", "CVE-2021-23337", "lodash", "CVSS:3.1/AV:N/AC:L/PR:H/UI:N/S:U/C:H/I:H/A:H", "4.17.21", "Command injection in lodash"],
+  ["GHSA-rv95-896h-c2vc", "CVE-2024-29041", "express", "CVSS:3.1/AV:N/AC:L/PR:N/UI:R/S:C/C:L/I:L/A:N", "4.19.2", "Open redirect in malformed URLs"],
+];
+
+const dayMs = 86_400_000;
+
+export interface PicturesWorld extends ConsoleWorld {
+  /** Digest of the image with the tag 2.1 in acme/payments/ledger. */
+  readonly digest: string;
+}
+
+/** Fills the organization, and returns the digest. */
+const fill = async ({ world, tokenOf }: ConsoleWorld, sink: Sink, folder: string): Promise<string> => {
+  const owners = openOwners(world);
+  const owned = owners.world();
+  const make = async (rpc: string, request: JsonObject): Promise<string> => text(await owned.ok(rpc, request), "uid");
+  const group = (parent: string, name: string): Promise<string> => make("iam.GroupsService/CreateGroup", { parent, group: { name } });
+  const publish = async (): Promise<void> => {
+    for (const [id, cve, name, score, fixed, summary] of records) {
+      const affected = [{ package: { ecosystem: "npm", name }, ranges: [{ type: "SEMVER", events: [{ introduced: "0" }, { fixed }] }] }];
+      const severity = [{ type: "CVSS_V3", score }];
+      const path = join(folder, `${id}.json`);
+      writeFileSync(path, JSON.stringify({ schema_version: "1.7.0", id, aliases: [cve], modified: "2026-01-01T00:00:00Z", severity, affected, summary }));
+      for (const kind of ["vulnerabilities", "advisories"] as const) assert.deepEqual((await runImport(world, kind, [path], { public: true })).refused, []);
+    }
+  };
+
+  await owned.ok("iam.GroupsService/UpdateGroup", { group: { uid: world.organization, name: "acme" }, updateMask: "name" });
+  world.clock.now -= 40 * dayMs;
+  const payments = await group(world.organization, "payments");
+  await group(payments, "fraud");
+  await group(world.organization, "platform");
+  await publish();
+  await pushImage(
+    openPusher(world, "acme/platform/node", () => owners.token()),
+    base,
+    "20",
+  );
+  const registry = openPusher(world, "acme/payments/ledger", () => owners.token());
+  const app = (...packages: readonly DraftEntry[]): readonly Layer[] => [...base, { command: "COPY . /app", content: packages }];
+  await pushImage(registry, app(npm("minimist", "1.2.5"), npm("lodash", "4.17.20"), npm("express", "4.17.1")), "2.0");
+  world.clock.now += 23 * dayMs;
+  await pushImage(registry, app(npm("minimist", "1.2.5"), npm("lodash", "4.17.21"), npm("express", "4.17.1")), "2.1-rc");
+  world.clock.now += 11 * dayMs;
+  // Names of people.
+  for (const [kind, name] of [
+    ["owner", "grace"],
+    ["viewer", "ada"],
+    ["nobody", "alan"],
+  ] as const) {
+    await tokenOf(kind);
+    const [found] = objectList(await owned.ok("iam.IdentitiesService/ListIdentities", { name: `${kind} of tests` }), "identities");
+    await owned.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid: text(found ?? {}, "uid"), name }, updateMask: "name" });
+  }
+  const { digest } = await pushImage(registry, app(npm("minimist", "1.2.5"), npm("lodash", "4.17.21"), npm("express", "4.17.1"), npm("ms", "2.1.3")), "2.1");
+  await world.server.contents.turn();
+  await world.server.sboms.turn();
+
+  const github = { issuer: "https://token.actions.githubusercontent.com", subject: "repo:acme/ledger:ref:refs/heads/main" };
+  const robot = await make("iam.IdentitiesService/CreateIdentity", {
+    parent: payments,
+    identity: { name: "ledger-ci", description: "GitHub Actions of acme/ledger", claimMatch: github },
+  });
+  const bind = (parent: string, identityUid: string, role: string): Promise<string> =>
+    make("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid: builtInRoleUid(role) } });
+  await bind(payments, robot, "registry.push");
+  const kubernetes = { issuer: "https://kubernetes.example.com", subject: "system:serviceaccount:prod:puller" };
+  await bind(
+    world.organization,
+    await make("iam.IdentitiesService/CreateIdentity", { parent: world.organization, identity: { name: "cluster", claimMatch: kubernetes } }),
+    "registry.pull",
+  );
+  const retentionRule = { name: "release candidates", tagPattern: ".*-rc", keepLast: 3, keepDays: 30, previewOnly: true };
+  await owned.ok("gantry.registry.v1.RetentionRulesService/CreateRetentionRule", { parent: payments, retentionRule });
+  const immutableTagRule = { pattern: "[0-9]+[.][0-9]+", description: "Releases are final" };
+  await owned.ok("gantry.registry.v1.ImmutableTagRulesService/CreateImmutableTagRule", { parent: world.organization, immutableTagRule });
+  const findingDecision = {
+    vulnerability: "CVE-2024-29041",
+    packageName: "pkg:npm/express",
+    state: "FINDING_DECISION_STATE_NOT_AFFECTED",
+    justification: "FINDING_DECISION_JUSTIFICATION_VULNERABLE_CODE_NOT_IN_EXECUTE_PATH",
+    reason: "The ledger never redirects.",
+  };
+  await owned.ok("gantry.decisions.v1.DecisionsService/CreateFindingDecision", { parent: payments, findingDecision });
+  await owned.ok("events.SubscriptionsService/CreateSubscription", { parent: payments, subscription: { sink: sink.url } });
+  sink.answer = ({ body }) => ({ status: body.includes("unstable") ? 503 : 200 });
+  for (const name of ["statements", "unstable"]) await owned.ok("registry.ReposService/CreateRepo", { parent: payments, repo: { name } });
+  await world.server.delivery.finish();
+  const [old] = objectList(await owned.ok("registry.ReposService/ListRepos", { name: "unstable" }), "repos");
+  await owned.ok("registry.ReposService/DeleteRepo", { uid: text(old ?? {}, "uid") });
+  await world.call(
+    "iam.IdentitiesService/CreateIdentity",
+    { parent: payments, identity: { name: "more", claimMatch: github } },
+    { token: await world.token(robot) },
+  );
+  await sealAudit(world);
+  world.clock.now += 6 * dayMs;
+  // The source was read again.
+  await publish();
+  await world.server.sboms.turn();
+  return digest;
+};
+
+export const openPicturesWorld = async (): Promise<PicturesWorld> => {
+  const folder = mkdtempSync(join(tmpdir(), "gantry-console-pictures-"));
+  const opened = await openConsoleWorld({ GANTRY_BLOBS: join(folder, "blobs"), GANTRY_DELIVERY_DELAYS: "0" });
+  const sink = await openSink();
+  const close = async (): Promise<void> => {
+    await opened.close();
+    await sink.close();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    return { ...opened, digest: await fill(opened, sink, folder), close };
+  } catch (thrown) {
+    await close();
+    throw thrown;
+  }
+};
