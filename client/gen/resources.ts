@@ -4554,7 +4554,8 @@ export class FindingsVexSourcesApi {
   }
 
   /**
-   * Create a trusted source of VEX. Documents that were pushed before are verified in the background.
+   * Create a trusted source of VEX. Documents that were pushed before are verified in the background. Where
+   * decisions need an approval (DecisionApprovalPolicy), this also needs `gantry.findings.require_approval`.
    *
    * Needs `gantry.findings.decide`.
    *

@@ -2805,7 +2805,7 @@ export const contractTexts: Readonly<Record<string, string>> = {
   "gantry.findings.v1.VexSource.uid": "Its uid: made by the server, never changed.",
   "gantry.findings.v1.VexSource.update_time": "When it was last changed.",
   "gantry.findings.v1.VexSourcesService": "Trusted sources of VEX. A source is a public key. OpenVEX attestations about an image that are signed with it suppress findings of the image, for the group of the source and the groups below. A decision of the organization always precedes (FindingDecision).",
-  "gantry.findings.v1.VexSourcesService/CreateVexSource": "Create a trusted source of VEX. Documents that were pushed before are verified in the background.",
+  "gantry.findings.v1.VexSourcesService/CreateVexSource": "Create a trusted source of VEX. Documents that were pushed before are verified in the background. Where decisions need an approval (DecisionApprovalPolicy), this also needs `gantry.findings.require_approval`.",
   "gantry.findings.v1.VexSourcesService/DeleteVexSource": "Delete a trusted source of VEX, which revokes its key. Findings that only its statements suppress are open again.",
   "gantry.findings.v1.VexSourcesService/GetVexSource": "Get a trusted source of VEX by its uid.",
   "gantry.findings.v1.VexSourcesService/ListVexSources": "List the trusted sources of VEX visible to the caller.",

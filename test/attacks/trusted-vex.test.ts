@@ -132,3 +132,36 @@ test("attack 387: a document with endless signatures or content is read within l
   await stage.attach(hostile, many(limits.vexSignaturesMax));
   assert.deepEqual(await stage.states(hostile), ["SUPPRESSED NOT_AFFECTED supplier-0"]);
 });
+
+test("attack 384: where decisions need an approval, a decider cannot trust a key of their own, also not by restoring or in a group below", async () => {
+  const { world } = stage;
+  const [image, key] = [await stage.open(), ed25519Key()];
+  const { group } = image;
+  const owner = await image.token();
+  const call = (rpc: string, request: JsonObject, token: string) => world.call(rpc, request, { token });
+  const claimMatch = { issuer: "https://issuer.example.com", subject: "decider" };
+  const identityUid = text(await world.ok("iam.IdentitiesService/CreateIdentity", { parent: group, identity: { name: "decider", claimMatch } }), "uid");
+  const capabilities = ["CAP_GANTRY_FINDINGS_DECIDE", "CAP_GANTRY_DELETIONS_LIST", "CAP_GANTRY_DELETIONS_UNDELETE", "CAP_IAM_GROUPS_LIST"];
+  const role = await world.ok("iam.RolesService/CreateRole", { parent: group, role: { name: "decider", capabilities } });
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: group, roleBinding: { identityUid, roleUid: text(role, "uid") } });
+  const decider = await world.token(identityUid);
+  const trust = (parent: string, name: string, token: string) =>
+    call(`${sourcesService}/CreateVexSource`, { parent, vexSource: { name, publicKey: key.publicKey } }, token);
+  const before = await trust(group, "before", decider);
+  assert.equal(before.code, 0, before.message);
+  const deleted = await call(`${sourcesService}/DeleteVexSource`, { uid: text(before.reply, "uid") }, decider);
+  assert.equal(deleted.code, 0, deleted.message);
+  const policy = { parent: group, decisionApprovalPolicy: {} };
+  await world.ok("gantry.decisions.v1.DecisionApprovalPoliciesService/CreateDecisionApprovalPolicy", policy, { token: owner });
+  const below = text(await world.ok("iam.GroupsService/CreateGroup", { parent: group, group: { name: "below" } }, { token: owner }), "uid");
+  for (const parent of [group, below]) {
+    const refused = await trust(parent, "own key", decider);
+    assert.equal(refused.code, codes.PERMISSION_DENIED, refused.message);
+  }
+  const deletions = "gantry.deletions.v1.DeletionsService";
+  const listed = objectList(await world.ok(`${deletions}/ListDeletions`, { uidp: { descendantsOf: group } }, { token: decider }), "deletions");
+  const deletion = text(listed.find((each) => text(each, "resourceUid") === text(before.reply, "uid")) ?? {}, "uid");
+  const restored = await call(`${deletions}/UndeleteDeletion`, { uid: deletion }, decider);
+  assert.deepEqual([restored.code, /gantry\.findings\.require_approval/.test(restored.message)], [codes.PERMISSION_DENIED, true], restored.message);
+  assert.equal((await trust(group, "by the owner", owner)).code, 0);
+});

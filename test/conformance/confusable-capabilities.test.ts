@@ -377,6 +377,7 @@ const namedInCode: Readonly<Record<string, string>> = {
   "server/registry/resources/repo.ts role_bindings.create": "here",
   "server/registry/resources/storage.ts repo.list": "test/attacks/retention.test.ts",
   "server/registry/resources/tags-summary.ts repo.list": "test/attacks/version-1-registry.test.ts",
+  "server/advisories/resources/vex-source.ts gantry.findings.require_approval": "test/attacks/trusted-vex.test.ts",
   "server/advisories/resources/authored-advisory-event.ts advisories.approve": "test/attacks/authored-advisories.test.ts",
   "server/iam/signin/registration.ts role_bindings.create": "test/attacks/invites.test.ts",
 };

@@ -6,11 +6,14 @@ import { limits } from "#base/limits.ts";
 import { covers, rootOf } from "#base/uid.ts";
 import { resource, type RuleContext } from "#kernel";
 import { readPublicKey } from "#advisories/feeds";
-import { countVexSources, lockVexSources } from "#advisories/store";
+import { countVexSources, lockVexSources, requiresApproval } from "#advisories/store";
 import { findRow } from "#db";
 
-const rules = async (draft: JsonObject, { rows, parent, isUndelete }: RuleContext): Promise<Violation[]> => {
+const rules = async (draft: JsonObject, context: RuleContext): Promise<Violation[]> => {
+  const { rows, parent, isUndelete } = context;
   const organization = rootOf(parent);
+  // Statements of a source suppress findings without an approval, so that a decider could avoid one with a key of their own.
+  if (await requiresApproval(rows, parent)) context.require(["gantry.findings.require_approval"], parent);
   // Also for a restored source: documents are read with the sources of their time.
   await lockVexSources(rows, organization);
   if (isUndelete) return [];

@@ -82,6 +82,7 @@ export const resources: readonly Mutant[] = [
     find: "[uid, user, upstreamUid(context), ...emails]",
     replace: "[uid, user, upstreamUid(context)]",
   },
+  { attack: 384, file: "server/advisories/resources/vex-source.ts", find: "if (await requiresApproval(rows, parent)) context", replace: "if (false) context" },
   { attack: 384, file: "server/advisories/store/approval-policies.ts", find: "[ancestry(group)]", replace: "[[group]]" },
   {
     attack: 384,

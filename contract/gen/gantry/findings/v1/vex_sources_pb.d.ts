@@ -423,6 +423,7 @@ export declare const DeleteVexSourceRequestSchema: GenMessage<DeleteVexSourceReq
 export declare const VexSourcesService: GenService<{
   /**
    * Create a trusted source of VEX. Documents that were pushed before are verified in the background.
+   * Where decisions need an approval (DecisionApprovalPolicy), this also needs `gantry.findings.require_approval`.
    *
    * @generated from rpc gantry.findings.v1.VexSourcesService.CreateVexSource
    */
