@@ -91,7 +91,8 @@ test("pages from right to left, or with texts half as long again, do not scroll 
   const lengthen = `(() => {
     const walker = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
     for (let node = walker.nextNode(); node; node = walker.nextNode())
-      if (/[a-z]{3}/.test(node.data) && !node.parentElement.closest("code, pre, option")) node.data += " " + "ābçdé ".repeat(Math.ceil(node.data.length / 12)).trim();
+      if (/[a-z]{3}/.test(node.data) && !node.parentElement.closest("code, pre, option"))
+        node.data += " " + "ābçdé ".repeat(Math.ceil(node.data.length / 12)).trim();
   })()`;
   const fits = async (what: string): Promise<void> =>
     assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, `${what}: scrolls sideways`);
