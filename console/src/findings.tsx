@@ -129,7 +129,7 @@ export const findingColumns = {
               <span className="quiet">{texts.fromBase}</span> <BaseImageLink base={baseImage} />
             </div>
           ) : null}
-          {fromBaseImage === "FROM_BASE_IMAGE_UNKNOWN" ? <div className="under-badge quiet">{texts.baseUnknown}</div> : null}
+          {fromBaseImage === "FROM_BASE_IMAGE_NO" ? <div className="under-badge quiet">{texts.ownLayers}</div> : null}
         </>
       );
     },

@@ -36,7 +36,7 @@ export const texts = {
   layer: "Layer",
   layerNumber: (position: number): string => `Layer ${count.format(position)}`,
   fromBase: "from the base image",
-  baseUnknown: "base image unknown",
+  ownLayers: "from its own layers",
   byDay: "Findings by day",
   onDay: (number: number, day: string): string => `${day}: ${counted(number, "finding", "findings")}`,
   trendOf: (before: number, since: string, now: number, until: string): string => `${count.format(before)} on ${since}, ${count.format(now)} on ${until}`,
