@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { gunzipSync } from "node:zlib";
 import { requireAccessible, requireOperations, settled, visit, type Watched } from "../console.ts";
+import { shareOf, shortOrLong } from "../length.ts";
 import { openPicturesWorld, type PicturesWorld } from "../console-pictures.ts";
 
 let opened: PicturesWorld;
@@ -44,9 +45,10 @@ test("a crawl by links and by every button without consequences meets no error, 
   const { page, problems, requests } = watched;
   const seen = new Set(starts().map((path) => path.replace(/\?.*/, "")));
   const queue = [...starts()];
-  let clicked = 0;
-  for (let path = queue.shift(); path !== undefined && seen.size < 120; path = queue.shift()) {
+  let [clicked, visited] = [0, 0];
+  for (let path = queue.shift(); path !== undefined && visited < shortOrLong(32, 200); path = queue.shift()) {
     await visit(page, path);
+    visited++;
     await page.waitForLoadState("networkidle");
     const links = await page.locator("main a[href^='/console']").evaluateAll((found) => found.map((each) => each.getAttribute("href") ?? ""));
     for (const link of links) {
@@ -56,7 +58,7 @@ test("a crawl by links and by every button without consequences meets no error, 
       queue.push(link);
     }
     const count = await page.locator("main button").count();
-    for (let index = 0; index < Math.min(count, 12); index++) {
+    for (let index = 0; index < Math.min(count, shortOrLong(8, 20)); index++) {
       const button = page.locator("main button").nth(index);
       if ((await button.count()) === 0 || !(await button.isVisible())) continue;
       const name = ((await button.getAttribute("aria-label")) ?? (await button.textContent()) ?? "").trim();
@@ -96,7 +98,7 @@ test("pages from right to left, or with texts half as long again, do not scroll 
   })()`;
   const fits = async (what: string): Promise<void> =>
     assert.equal(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), true, `${what}: scrolls sideways`);
-  for (const path of starts()) {
+  for (const path of shareOf(starts(), 2)) {
     for (const width of [1280, 640, 390]) {
       await page.setViewportSize({ width, height: 800 });
       // Renders the page anew, without the longer texts.
