@@ -4,13 +4,12 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
-import { type DraftEntry, tarOf } from "../server/registry/contents/tar.fixture.ts";
+import type { DraftEntry } from "../server/registry/contents/tar.fixture.ts";
 import { type ConsoleWorld, openConsoleWorld } from "./console.ts";
-import { debian, dpkg, files } from "./image-layers.ts";
+import { debian, dpkg, type LayerContent, npm, pushImageWith } from "./image-layers.ts";
 import { openOwners } from "./owner.ts";
 import { descriptorOf, ociIndex, ociManifest, openPusher, type Pushed, type Pusher } from "./pusher.ts";
-import { configType, emptyType } from "./registry.ts";
+import { emptyType } from "./registry.ts";
 import { runImport } from "./story/import.ts";
 
 export const organizationPath = "/console/first-organization";
@@ -20,19 +19,13 @@ export const hostile = "<img src=x onerror=alert(1)>";
 
 interface DraftLayer {
   readonly command: string;
-  readonly content: readonly DraftEntry[] | Uint8Array;
+  readonly content: LayerContent;
 }
 
-const npm = (name: string, version: string): DraftEntry => ({ name: `app/node_modules/${name}/package.json`, content: JSON.stringify({ name, version }) });
-
 /** Pushes one platform with the history of its layers. */
-const pushPlatform = async (registry: Pusher, architecture: string, layers: readonly DraftLayer[], reference?: string): Promise<Pushed> => {
-  const history = [...layers.map(({ command }) => ({ created_by: command })), { created_by: "CMD node", empty_layer: true }];
-  const config = { architecture, os: "linux", rootfs: { type: "layers", diff_ids: [] }, history };
-  const pushed: Pushed[] = [];
-  for (const { content } of layers) pushed.push(await registry.blob(content instanceof Uint8Array ? content : gzipSync(tarOf(content)), files));
-  const described = descriptorOf(await registry.blob(JSON.stringify(config), configType));
-  return registry.manifest({ schemaVersion: 2, mediaType: ociManifest, config: described, layers: pushed.map(descriptorOf) }, ociManifest, reference);
+const pushPlatform = (registry: Pusher, architecture: string, layers: readonly DraftLayer[], reference?: string): Promise<Pushed> => {
+  const commands = [...layers.map(({ command }) => command), "CMD node"];
+  return pushImageWith(registry, reference, { architecture, commands }, ...layers.map(({ content }) => content));
 };
 
 const pushIndex = async (registry: Pusher, reference: string, layersFor: (architecture: string) => readonly DraftLayer[]): Promise<Pushed> => {

@@ -4,16 +4,14 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { gzipSync } from "node:zlib";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, objectList, text } from "#base/json.ts";
-import { type DraftEntry, tarOf } from "../server/registry/contents/tar.fixture.ts";
+import type { DraftEntry } from "../server/registry/contents/tar.fixture.ts";
 import { type ConsoleWorld, openConsoleWorld } from "./console.ts";
 import { sealAudit } from "./audit.ts";
-import { debian, dpkg, files } from "./image-layers.ts";
+import { debian, dpkg, npm, pushImageWith } from "./image-layers.ts";
 import { openOwners } from "./owner.ts";
-import { descriptorOf, ociManifest, openPusher, type Pushed, type Pusher } from "./pusher.ts";
-import { configType } from "./registry.ts";
+import { openPusher, type Pushed, type Pusher } from "./pusher.ts";
 import { runImport } from "./story/import.ts";
 import { openSink, type Sink } from "./story/sink.ts";
 
@@ -22,21 +20,13 @@ interface Layer {
   readonly content: readonly DraftEntry[];
 }
 
-const npm = (name: string, version: string): DraftEntry => ({ name: `app/node_modules/${name}/package.json`, content: JSON.stringify({ name, version }) });
-
 const base: readonly Layer[] = [
   { command: "ADD rootfs.tar.gz /", content: [debian, dpkg(["bash", "5.2.15-2"], ["libssl3", "3.0.9-1"], ["zlib1g", "1:1.2.13"])] },
   { command: "RUN apt-get install -y nodejs", content: [npm("qs", "6.7.0")] },
 ];
 
-const pushImage = async (registry: Pusher, layers: readonly Layer[], tag: string): Promise<Pushed> => {
-  const history = [...layers.map(({ command }) => ({ created_by: command })), { created_by: 'CMD ["node", "server.js"]', empty_layer: true }];
-  const blobs: Pushed[] = [];
-  for (const { content } of layers) blobs.push(await registry.blob(gzipSync(tarOf(content)), files));
-  const config = await registry.blob(JSON.stringify({ architecture: "amd64", os: "linux", rootfs: { type: "layers", diff_ids: [] }, history }), configType);
-  const body = { schemaVersion: 2, mediaType: ociManifest, config: descriptorOf(config), layers: blobs.map(descriptorOf) };
-  return registry.manifest(body, ociManifest, tag);
-};
+const pushLayers = (registry: Pusher, layers: readonly Layer[], tag: string): Promise<Pushed> =>
+  pushImageWith(registry, tag, { commands: [...layers.map(({ command }) => command), 'CMD ["node", "server.js"]'] }, ...layers.map(({ content }) => content));
 
 /** Published facts about packages of npm. */
 const records: readonly (readonly [id: string, cve: string, name: string, score: string, fixed: string, summary: string])[] = [
@@ -75,16 +65,16 @@ const fill = async ({ world, tokenOf }: ConsoleWorld, sink: Sink, folder: string
   await group(payments, "fraud");
   await group(world.organization, "platform");
   await publish();
-  await pushImage(
+  await pushLayers(
     openPusher(world, "acme/platform/node", () => owners.token()),
     base,
     "20",
   );
   const registry = openPusher(world, "acme/payments/ledger", () => owners.token());
   const app = (...packages: readonly DraftEntry[]): readonly Layer[] => [...base, { command: "COPY . /app", content: packages }];
-  await pushImage(registry, app(npm("minimist", "1.2.5"), npm("lodash", "4.17.20"), npm("express", "4.17.1")), "2.0");
+  await pushLayers(registry, app(npm("minimist", "1.2.5"), npm("lodash", "4.17.20"), npm("express", "4.17.1")), "2.0");
   world.clock.now += 23 * dayMs;
-  await pushImage(registry, app(npm("minimist", "1.2.5"), npm("lodash", "4.17.21"), npm("express", "4.17.1")), "2.1-rc");
+  await pushLayers(registry, app(npm("minimist", "1.2.5"), npm("lodash", "4.17.21"), npm("express", "4.17.1")), "2.1-rc");
   world.clock.now += 11 * dayMs;
   // Names of people.
   for (const [kind, name] of [
@@ -96,7 +86,7 @@ const fill = async ({ world, tokenOf }: ConsoleWorld, sink: Sink, folder: string
     const [found] = objectList(await owned.ok("iam.IdentitiesService/ListIdentities", { name: `${kind} of tests` }), "identities");
     await owned.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid: text(found ?? {}, "uid"), name }, updateMask: "name" });
   }
-  const { digest } = await pushImage(registry, app(npm("minimist", "1.2.5"), npm("lodash", "4.17.21"), npm("express", "4.17.1"), npm("ms", "2.1.3")), "2.1");
+  const { digest } = await pushLayers(registry, app(npm("minimist", "1.2.5"), npm("lodash", "4.17.21"), npm("express", "4.17.1"), npm("ms", "2.1.3")), "2.1");
   await world.server.contents.turn();
   await world.server.sboms.turn();
 

@@ -5,7 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
-import { pushImage } from "./image-layers.ts";
+import { npm, pushImage } from "./image-layers.ts";
 import { openOwners } from "./owner.ts";
 import { openPusher } from "./pusher.ts";
 import { openWorld, type World } from "./world.ts";
@@ -92,7 +92,7 @@ export const openDecisionsStage = async (): Promise<DecisionsStage> => {
       return importOsv(organization, { id, aliases: [...aliases], affected });
     },
     push: async ({ token }, path, ...names) => {
-      const layer = names.map((name) => ({ name: `app/node_modules/${name}/package.json`, content: JSON.stringify({ name, version: "1.0.0" }) }));
+      const layer = names.map((name) => npm(name, "1.0.0"));
       const { digest } = await pushImage(openPusher(world, path, token), "1", layer);
       await turn();
       return digest;

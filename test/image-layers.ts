@@ -23,20 +23,33 @@ export const os = (id: string, version: string, name: string): DraftEntry => ({
 export const alpine = os("alpine", "3.20.3", "Alpine Linux v3.20");
 export const debian = os("debian", "12", "Debian GNU/Linux 12 (bookworm)");
 
+/** A file of an npm package. */
+export const npm = (name: string, version: string): DraftEntry => ({
+  name: `app/node_modules/${name}/package.json`,
+  content: JSON.stringify({ name, version }),
+});
+
+/** Content of a layer: its files, or the bytes of the blob. */
+export type LayerContent = readonly DraftEntry[] | Uint8Array;
+
 interface ImageFacts {
   /** "amd64" by default. */
   readonly architecture?: string;
   readonly annotations?: JsonObject;
+  /** Of each layer, then of what adds none. */
+  readonly commands?: readonly string[];
 }
 
 /** Pushes an image with these layers, lowest first. */
 export const pushImageWith = async (
   registry: Pusher,
   reference: string | undefined,
-  { architecture = "amd64", annotations }: ImageFacts,
-  ...layers: readonly (readonly DraftEntry[] | Uint8Array)[]
+  { architecture = "amd64", annotations, commands }: ImageFacts,
+  ...layers: readonly LayerContent[]
 ): Promise<Pushed> => {
-  const config = await registry.blob(JSON.stringify({ architecture, os: "linux", rootfs: { type: "layers", diff_ids: [] } }), configType);
+  const history = commands?.map((command, index) => ({ created_by: command, ...(index < layers.length ? {} : { empty_layer: true }) }));
+  const content = { architecture, os: "linux", rootfs: { type: "layers", diff_ids: [] }, ...(history ? { history } : {}) };
+  const config = await registry.blob(JSON.stringify(content), configType);
   const pushed: Pushed[] = [];
   for (const layer of layers) pushed.push(await registry.blob(layer instanceof Uint8Array ? layer : gzipSync(tarOf(layer)), files));
   const notes = annotations === undefined ? {} : { annotations };
@@ -45,5 +58,5 @@ export const pushImageWith = async (
 };
 
 /** Pushes an image for linux/amd64 with these layers, lowest first. */
-export const pushImage = (registry: Pusher, reference: string | undefined, ...layers: readonly (readonly DraftEntry[] | Uint8Array)[]): Promise<Pushed> =>
+export const pushImage = (registry: Pusher, reference: string | undefined, ...layers: readonly LayerContent[]): Promise<Pushed> =>
   pushImageWith(registry, reference, {}, ...layers);

@@ -9,7 +9,7 @@ import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, objectList, part, text } from "#base/json.ts";
 import type { DraftEntry } from "../../server/registry/contents/tar.fixture.ts";
-import { debian, dpkg, pushImage, pushImageWith } from "../image-layers.ts";
+import { debian, dpkg, npm, pushImage, pushImageWith } from "../image-layers.ts";
 import { runGantry } from "../command-line.ts";
 import { asOwner } from "../database.ts";
 import { openOwners, type Owners } from "../owner.ts";
@@ -34,11 +34,6 @@ after(async () => {
 
 const findings = "gantry.findings.v1.FindingsService/ListFindings";
 const grouped = "gantry.findings.v1.FindingsService/GroupFindings";
-
-const npm = (name: string, version: string): DraftEntry => ({
-  name: `app/node_modules/${name}/package.json`,
-  content: JSON.stringify({ name, version }),
-});
 
 interface Tenant {
   readonly name: string;

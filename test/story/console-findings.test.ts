@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { objectList, text } from "#base/json.ts";
 import { openConsoleWorld, requireAccessible, requireOperations, settled, showsText, showsTexts, type ConsoleWorld, views, visit } from "../console.ts";
-import { pushImage } from "../image-layers.ts";
+import { npm, pushImage } from "../image-layers.ts";
 import { openOwners } from "../owner.ts";
 import { openPusher } from "../pusher.ts";
 import type { World } from "../world.ts";
@@ -307,10 +307,9 @@ test("findings by day are drawn once two days were counted", async () => {
 
 test("findings say whether the base image has their package, and are grouped by base image, which leads to its page", async () => {
   const owners = openOwners(world);
-  const npm = (name: string) => [{ name: `app/node_modules/${name}/package.json`, content: JSON.stringify({ name, version: "1.0.0" }) }];
   const registry = (repo: string) => openPusher(world, `first-organization/based/${repo}`, () => owners.token());
-  const base = await pushImage(registry("base"), "12", npm("lantern"));
-  await pushImage(registry("app"), "1.0", npm("lantern"), npm("cable"));
+  const base = await pushImage(registry("base"), "12", [npm("lantern", "1.0.0")]);
+  await pushImage(registry("app"), "1.0", [npm("lantern", "1.0.0")], [npm("cable", "1.0.0")]);
   await world.server.contents.turn();
   await world.server.sboms.turn();
   const { page, problems, requests } = await opened.openAs("viewer", `${organizationPath}/based/-/findings`);
