@@ -180,6 +180,9 @@ export const isForEverybody = ({ unscoped, capabilities }: MethodFact): boolean 
 
 export const isList = (method: MethodFact): boolean => method.rpc.startsWith("List") && method.input.byName.has("page_token");
 
+/** Resources that make other operations in their group require more; each is made in a group of its own. */
+const restrictsOthers: ReadonlySet<string> = new Set(["gantry.decisions.v1.DecisionApprovalPolicy"]);
+
 /** Returns true for messages with their parent's uid, so that each parent has one. */
 const sharesUid = (message: MessageFact): boolean => (message.byName.get("uid")?.refersTo ?? "") !== "";
 
@@ -242,7 +245,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
 
   const parentFor = async (method: MethodFact, place: string): Promise<string> => {
     const above = method.input.byName.get("parent")?.refersTo ?? "";
-    if (sharesUid(method.output)) return text(await make(groupMessage, { parent: place }), "uid");
+    if (sharesUid(method.output) || restrictsOthers.has(method.output.name)) return text(await make(groupMessage, { parent: place }), "uid");
     return above === groupMessage || above === "" ? place : text(await make(above, { place }), "uid");
   };
 
