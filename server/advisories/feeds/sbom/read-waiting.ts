@@ -83,16 +83,22 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     }
   };
 
-  /** A list reads the tags of repos that are left, so a later turn continues, and retries after a failure. */
+  /**
+   * A list reads the tags of repos that are left, so a later turn continues, and retries after a failure. Repos that fail together are written
+   * one by one, so that a repo with too many tags does not keep the others waiting.
+   */
   const refreshUnread = async (): Promise<void> => {
     const endMs = performance.now() + limits.unreadImagesTurnMs;
+    let together: number = limits.unreadImagesRepos;
     for (let isMore = await isUnreadChanged(store.read); isMore && !stopped && performance.now() < endMs; ) {
       const start = randomBytes(20).toString("hex");
       isMore = await store
-        .write((rows) => refreshUnreadImages(rows, start, limits.unreadImagesRepos))
+        .write((rows) => refreshUnreadImages(rows, start, together))
         .catch((cause: unknown) => {
           log("images.unread.failed", { cause });
-          return false;
+          const isAlone = together === 1;
+          together = 1;
+          return !isAlone;
         });
     }
   };
