@@ -1,17 +1,9 @@
-// Runs the tests with one database server for all files and node's runner.
-//
-//   node test/run.ts                    every *.test.ts of the project
-//   node test/run.ts FILE… [--OPTION…]  these files; options are those of node --test
-//   node test/run.ts --long [FILE…]     long forms, one file after another (npm run test:long)
-//   --seed N                            seed of random choices, printed. Random with --long; fixed without it and under a
-//                                       budget, so that chance never decides about a change
-//   --budget-seconds N                  with --long: stops after this time and lists what was omitted
-//
-// The server is embedded unless DATABASE_URL is set. Fails if no test ran, because an empty run must not look like success.
+// Runs the tests with one database server for all files and node's runner. Fails if no test ran, because an empty run must not look like
+// success.
 
 import { randomInt } from "node:crypto";
 import { globSync, readFileSync, rmSync } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { dropDatabase, makeServerRole, makeTemplate, startTestServer } from "./database.ts";
 import { seed as fixedSeed } from "./length.ts";
@@ -19,13 +11,38 @@ import { runFiles } from "./run-files.ts";
 import { importsOf } from "./source.ts";
 import { makeTemporaryFolder } from "./temporary-folder.ts";
 
+const help = `Run the tests.
+
+Usage:
+  npm test                              all test files
+  npm test -- FILE... [OPTION...]       some files, with options of node --test
+  npm run test:long [-- FILE...]        the long forms, one file after another
+
+Options:
+  --test-name-pattern REGEXP  run the tests whose title matches
+  --seed N                    seed of random choices (default: fixed; with the long forms, random)
+  --budget-seconds N          with the long forms: stop after this time, and list the files that were left out
+  --help                      print this text
+
+The tests start a PostgreSQL server unless DATABASE_URL is set.
+
+Examples:
+  npm test -- base/uid.test.ts
+  npm test -- test/story/backup.test.ts --test-name-pattern="killed"
+`;
+
 const root = join(import.meta.dirname, "..");
 const slowestShown = 10;
 /** Maximum of a whole `npm test` on two cores (CONTRIBUTING.md). */
 const wholeRunMaxSeconds = 600;
 
 const { values, positionals, tokens } = parseArgs({
-  options: { long: { type: "boolean", default: false }, seed: { type: "string" }, "budget-seconds": { type: "string" } },
+  options: {
+    help: { type: "boolean", default: false },
+    long: { type: "boolean", default: false },
+    seed: { type: "string" },
+    "budget-seconds": { type: "string" },
+  },
   allowPositionals: true,
   strict: false,
   tokens: true,
@@ -56,10 +73,17 @@ const nameOf = (path: string): string => relative(root, path);
 const testTimeoutMs = isLong ? 1_800_000 : 180_000;
 const options = { testTimeoutMs, fileTimeoutMs: 4 * testTimeoutMs, nodeOptions, write: (text: string) => void process.stdout.write(text) };
 
-const tellSlowest = (seconds: ReadonlyMap<string, number>): void => {
+const tellSeconds = (title: string, seconds: ReadonlyMap<string, number>): void => {
   const slowest = [...seconds].sort(([, one], [, other]) => other - one).slice(0, slowestShown);
   if (slowest.length < 2) return;
-  console.log(`\nThe slowest files:\n${slowest.map(([path, each]) => `  ${each.toFixed(1).padStart(6)} s  ${nameOf(path)}`).join("\n")}`);
+  console.log(`\n${title}:\n${slowest.map(([name, each]) => `  ${each.toFixed(1).padStart(6)} s  ${name}`).join("\n")}`);
+};
+
+const tellSlowest = (files: ReadonlyMap<string, number>): void => {
+  const named = [...files].map(([path, seconds]) => [nameOf(path), seconds] as const);
+  const folders = Map.groupBy(named, ([name]) => dirname(name));
+  tellSeconds("The slowest files", new Map(named));
+  tellSeconds("The slowest folders, files added up", new Map([...folders].map(([folder, own]) => [folder, own.reduce((sum, [, each]) => sum + each, 0)])));
 };
 
 const interrupted = new AbortController();
@@ -114,6 +138,10 @@ const runLong = async (): Promise<boolean> => {
 };
 
 const main = async (): Promise<boolean> => {
+  if (values.help === true) {
+    process.stdout.write(help);
+    return true;
+  }
   if (files.length === 0) {
     console.error(isLong ? "No test has a long form." : "There are no test files.");
     return false;
