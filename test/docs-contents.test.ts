@@ -4,10 +4,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { isObject, type Json, type JsonObject, objectList, part, texts } from "#base/json.ts";
+import { firstSentence } from "../server/docs/markdown.ts";
 import { files } from "./project-files.ts";
 
 const pageBytesMax = 24 * 1024;
 const readmeBytesMax = 6 * 1024;
+const summaryCharactersMax = 160;
 /** The number of headings that each removed page had. */
 const oldAnchors: Readonly<Record<string, number>> = { "operate/several-cores": 3, operations: 72 };
 
@@ -34,6 +36,14 @@ test("the contents list every page for readers once, and every listed page exist
 test("no listed page is larger than 24 KB, and README has at most 6 KB", () => {
   for (const page of listed) assert.ok(Buffer.byteLength(textOf(page)) <= pageBytesMax, `${page} has ${Buffer.byteLength(textOf(page))} bytes`);
   assert.ok(Buffer.byteLength(files.get("README.md") ?? "") <= readmeBytesMax);
+});
+
+test("every listed page begins with a sentence of at most 160 characters, which the home page shows", () => {
+  const summaries = listed.map((page) => [page, firstSentence(textOf(page))] as const);
+  assert.deepEqual(
+    summaries.filter(([, summary]) => summary === "" || summary.length > summaryCharactersMax),
+    [],
+  );
 });
 
 test("every section of a removed page redirects to an existing section", () => {

@@ -170,7 +170,7 @@ export const startServer = async (settings: Settings, given: ServerOptions): Pro
       clock: services.clock,
       log: options.log,
     });
-    const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl });
+    const docs = openDocs({ source: openApiSource(), version, publicUrl: settings.publicUrl, hasConsole: settings.servesConsole });
     const site = settings.servesConsole ? openConsole() : undefined;
     const signIn = openSignIn({
       consoleBuild: site?.build,

@@ -333,13 +333,16 @@ export const migrate = async (databaseUrl: string, options: MigrateOptions): Pro
     if (missing.length > 0) {
       await lockMigrations(client, progress);
       await client.query(createAppliedTable);
-      for (const migration of await findMissing(client, migrations, options)) {
+      const left = await findMissing(client, migrations, options);
+      const isNew = left.length === migrations.length;
+      for (const migration of left) {
         await applyMigration(client, migration, options.whileServersRun === true || options.restores === true).catch((error: unknown) => {
           if (error instanceof Fault) throw error;
           throw migrationFailure(`migration ${migration.name} failed: ${startCause(error)}`, error);
         });
-        progress(`Migrated the database: ${migration.name}`);
+        if (!isNew) progress(`Migrated the database: ${migration.name}`);
       }
+      if (isNew) progress(`Created the database's tables: ${left.length} ${left.length === 1 ? "migration" : "migrations"}`);
     }
     if (auditMonths !== undefined) await client.query("update audit_retention set months = $1 where months <> $1", [auditMonths]);
     if (server !== undefined && server !== migrator.role)

@@ -5,11 +5,13 @@ import { readdir, readFile } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { isObject, type Json, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import type { Fill } from "./own-address.ts";
-import { type RenderedText, renderMarkdown, sectionsOf, type TextSection } from "./markdown.ts";
+import { firstSentence, type RenderedText, renderMarkdown, sectionsOf, type TextSection } from "./markdown.ts";
 
 export interface Guide {
   readonly path: string;
   readonly title: string;
+  /** Its first sentence. */
+  readonly summary: string;
   readonly markdown: string;
 }
 
@@ -60,7 +62,7 @@ const readContents = async (): Promise<JsonObject> => {
 
 const readGuide = async (name: string): Promise<Guide> => {
   const markdown = await readFile(join(folder, `${name}.md`), "utf8");
-  return { path: base + name, title: firstHeading(markdown), markdown };
+  return { path: base + name, title: firstHeading(markdown), summary: firstSentence(markdown), markdown };
 };
 
 /** Returns the groups of the contents with their pages, in reading order. */

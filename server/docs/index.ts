@@ -17,17 +17,18 @@ export interface DocsOptions {
   readonly source: OpenApiSource;
   readonly version: string;
   readonly publicUrl: string;
+  readonly hasConsole: boolean;
 }
 
 const reads = (answer: (request: EndpointRequest) => Promise<EndpointAnswer>, requests = 1): DocsEndpoint => ({ GET: answer, requests });
 
 /** Returns the endpoint of a docs path, "/" or the favicon; undefined for any other path. */
-export const openDocs = ({ source, version, publicUrl }: DocsOptions): ((path: string) => DocsEndpoint | undefined) => {
+export const openDocs = ({ source, version, publicUrl, hasConsole }: DocsOptions): ((path: string) => DocsEndpoint | undefined) => {
   let pages: Promise<AnswerPage> | undefined;
   const page = (path: string): DocsEndpoint =>
     reads(
       async (request) => {
-        pages ??= import("./pages.ts").then(({ openPages }) => openPages(source, publicUrl));
+        pages ??= import("./pages.ts").then(({ openPages }) => openPages(source, { issuer: publicUrl, hasConsole }));
         return (await pages)(path, request);
       },
       path.startsWith("/docs/files/") ? 1 : limits.docsPageRequests,

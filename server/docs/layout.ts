@@ -21,6 +21,7 @@ export interface Frame {
   readonly files: PageFiles;
   /** Public URL, the issuer of its tokens. */
   readonly issuer: string;
+  readonly hasConsole: boolean;
 }
 
 export interface DocsPage {
@@ -84,14 +85,14 @@ const headHtml = (files: PageFiles, title: string): string =>
   `${files.scripts.map((script) => `<script type="module" src="${script}"></script>`).join("")}</head>`;
 
 /** Renders a whole page with the contents. */
-export const docsPageHtml = ({ files, issuer }: Frame, sections: readonly Section[], { path, title, main, query = "" }: DocsPage): string =>
+export const docsPageHtml = ({ files, issuer, hasConsole }: Frame, sections: readonly Section[], { path, title, main, query = "" }: DocsPage): string =>
   `<!doctype html><html lang="en">${headHtml(files, title)}<body data-issuer="${escapeHtml(issuer)}"><a class="skip" href="#main">Skip to the page</a>` +
   `<header><a class="home" href="/docs">${mark}<span>Gantry</span></a>` +
   '<button type="button" class="secondary" id="contents-button" popovertarget="contents">Contents</button>' +
   '<form role="search" action="/docs/search"><label class="unseen" for="search">Search guides and reference</label>' +
   `<div class="field-with-list"><input type="search" id="search" name="q" maxlength="100" placeholder="Search" value="${escapeHtml(query)}">` +
   '<ul id="suggestions" hidden></ul></div><button class="secondary">Search</button><p id="suggested" role="status" class="unseen"></p></form>' +
-  `${accountHtml}</header>` +
+  `${hasConsole ? '<a class="console" href="/console">Console</a>' : ""}${accountHtml}</header>` +
   `<nav id="contents" popover aria-label="Contents">${contentsHtml(sections, path)}</nav>` +
   `<main id="main" tabindex="-1">${main}</main></body></html>\n`;
 

@@ -133,6 +133,17 @@ export const renderMarkdown = (markdown: string, resolve: Environment["resolve"]
   return { html: parser.renderer.render(tokens, parser.options, {}), headings: environment.headings };
 };
 
+const decisionReference = / \(\d{4}[^)]*\)/g;
+
+/** Returns the first sentence below the title, without markup and references to decisions; "" if no paragraph follows the title. */
+export const firstSentence = (markdown: string): string => {
+  parser ??= makeOwnParser();
+  const [title, , , paragraph, inline] = parser.parse(markdown, {});
+  if (title?.type !== "heading_open" || paragraph?.type !== "paragraph_open") return "";
+  const text = plainText(inline?.children ?? []).replaceAll(decisionReference, "");
+  return (/^.*?[.:](?=\s|$)/s.exec(text)?.[0] ?? text).replace(/:$/, ".");
+};
+
 export interface TextSection {
   readonly heading: Heading | undefined;
   /** Without markup. */

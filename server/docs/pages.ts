@@ -18,7 +18,7 @@ import { type OpenApiSource, type Reference, readReference, referencePath } from
 import { pageFiles } from "./files.ts";
 import { findMoved, findText, type Guide, type GuideGroup, type MovedSection, readGuideGroups } from "./guides.ts";
 import { keptFor } from "./kept.ts";
-import { type DocsPage, docsPageHtml, type Link, onPageHtml, pagerHtml, type Section, signedInHtml } from "./layout.ts";
+import { type DocsPage, docsPageHtml, type Frame, type Link, onPageHtml, pagerHtml, type Section, signedInHtml } from "./layout.ts";
 import { addressesHtml } from "./entrance.ts";
 import { fillWith } from "./own-address.ts";
 import { operationPageHtml, referencePageHtml, titleOfOperation } from "./reference.ts";
@@ -75,20 +75,32 @@ const readLibrary = async (source: OpenApiSource): Promise<Library> => {
 
 const headingId = (title: string): string => title.toLowerCase().replaceAll(" ", "-");
 
-const groupHtml = ({ title, guides }: GuideGroup): string =>
-  `<h2 id="${headingId(title)}">${escapeHtml(title)}</h2><ul class="tiles">` +
-  `${linksOfGuides(guides)
-    .map(({ href, text }) => `<li><a href="${href}">${escapeHtml(text)}</a></li>`)
-    .join("")}</ul>`;
+const tileHtml = (href: string, title: string, note: string): string => `<li><a href="${href}">${escapeHtml(title)}</a><small>${escapeHtml(note)}</small></li>`;
 
-const homeHtml = ({ groups, references }: Library): string =>
-  "<h1>Gantry</h1><p>Gantry stores your container images, controls access to them, tracks their vulnerabilities, and emits an event for every change. " +
-  `New here? Start with <a href="/docs/guides/first-steps">First steps</a>.</p>${groups.map(groupHtml).join("")}` +
+const groupHtml = ({ title, guides }: GuideGroup): string => {
+  const summaries = new Map(guides.map(({ path, summary }) => [path, summary]));
+  const tiles = linksOfGuides(guides).map(({ href, text }) => tileHtml(href, text, summaries.get(href) ?? ""));
+  return `<h2 id="${headingId(title)}">${escapeHtml(title)}</h2><ul class="tiles">${tiles.join("")}</ul>`;
+};
+
+/** Below docs/images. */
+const homePicture = "/docs/images/console-repo.png";
+
+const introductionHtml = (hasConsole: boolean): string =>
+  '<div class="introduction"><div><h1>Gantry</h1>' +
+  "<p>Gantry stores your container images, controls access to them, tracks their vulnerabilities, and emits an event for every change.</p>" +
+  '<p class="actions"><a class="first" href="/docs/guides/first-steps">First steps</a>' +
+  `${hasConsole ? '<a href="/console">Open the console</a>' : ""}</p>` +
+  '<p>Or look first: <a href="/docs/guides/console-tour">A tour of the console</a>, <a href="/docs/concepts/overview">How Gantry works</a>.</p></div>' +
+  `<a href="/docs/guides/console-tour"><img class="picture" src="${homePicture}" alt="A repo in the console, with its tags"></a></div>`;
+
+const homeHtml = ({ groups, references }: Library, hasConsole: boolean): string =>
+  `${introductionHtml(hasConsole)}${groups.map(groupHtml).join("")}` +
   `<h2 id="api-reference">API reference</h2><ul class="tiles">` +
   [...references.values()]
     .map(({ name, tags }) => {
       const count = tags.reduce((sum, { operations }) => sum + operations.length, 0);
-      return `<li><a href="${referencePath(name)}">${escapeHtml(name)}</a><small>${count} ${count === 1 ? "operation" : "operations"}</small></li>`;
+      return tileHtml(referencePath(name), name, `${count} ${count === 1 ? "operation" : "operations"}`);
     })
     .join("") +
   `</ul><h2 id="programs">For programs</h2>${addressesHtml()}`;
@@ -134,13 +146,13 @@ const absent = (path: string): DocsPage => ({
 
 export type AnswerPage = (path: string, request: EndpointRequest) => Promise<EndpointAnswer>;
 
-export const openPages = (source: OpenApiSource, issuer: string): AnswerPage => {
+export const openPages = (source: OpenApiSource, { issuer, hasConsole }: Pick<Frame, "issuer" | "hasConsole">): AnswerPage => {
   const library = keptFor(idleMs, () => readLibrary(source));
   const index = keptFor(idleMs, () => buildSearchIndex(source));
   const fill = fillWith(issuer);
 
   const findPage = async (path: string, request: EndpointRequest): Promise<DocsPage | undefined> => {
-    if (path === "/docs") return { path, title: "Docs", main: homeHtml(await library()) };
+    if (path === "/docs") return { path, title: "Docs", main: homeHtml(await library(), hasConsole) };
     if (path === "/docs/search") {
       const query = queryOf(request);
       return { path, title: query === "" ? "Search" : `Search: ${query}`, main: searchHtml(await index(), query), query };
@@ -174,7 +186,7 @@ export const openPages = (source: OpenApiSource, issuer: string): AnswerPage => 
       return jsonAnswer({ suggestions: found.map(({ href, title, where }) => ({ href, title, where })) });
     }
     const page = await findPage(path, request);
-    const html = docsPageHtml({ files, issuer }, (await library()).sections, page ?? absent(path));
+    const html = docsPageHtml({ files, issuer, hasConsole }, (await library()).sections, page ?? absent(path));
     return pageAnswer(request, html, page ? 200 : 404);
   };
 };

@@ -256,10 +256,15 @@ test("files are compressed and cached for good, the page is revalidated, and an 
   assert.equal((await fetch(`${world.url}/console/assets/app-OLD.js`)).status, 404);
 });
 
-test("GANTRY_CONSOLE=false removes the page, its session and its client", async () => {
+test("GANTRY_CONSOLE=false removes the page, its session, its client and the links of the docs to it", async () => {
   const without = await openWorld({ GANTRY_CONSOLE: "false" });
   try {
     assert.equal((await fetch(`${without.url}/console`)).status, 404);
+    for (const [url, links] of [
+      [world.url, 2],
+      [without.url, 0],
+    ] as const)
+      assert.equal((await (await fetch(`${url}/docs`)).text()).split('href="/console"').length - 1, links);
     const session = await fetch(`${without.url}/console/session`, {
       method: "POST",
       headers: { origin: without.url },
