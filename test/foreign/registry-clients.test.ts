@@ -1,8 +1,8 @@
 // Third-party registry clients with scoped registry tokens: first pushes, pulls, copies across repos, deletes, anonymous pulls, and the token
 // of a CI job. Clients that are not installed are skipped; install-clients.ts builds some of them.
 //
-// Not tried, because a sandbox runs none of them: docker's engine with buildx, and a Kubernetes node. podman and containerd, the usual
-// engine of a node, pull in their place, podman with the file of a pull secret.
+// Not tried, because a sandbox does not run it: a Kubernetes node. podman and containerd, the usual engine of a node, pull in its place,
+// podman with the file of a pull secret.
 
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
@@ -12,6 +12,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { builtInRoleUid } from "#authz";
 import { text } from "#base/json.ts";
 import { gantryAnywhere } from "../anywhere.ts";
@@ -261,6 +262,70 @@ test("docker's command line reads manifests with the credentials of its file", {
   assert.match(await done("manifest", "inspect", "--insecure", `${host}/acme/docker/app:1`), /"layers"/);
 });
 
+/** Returns docker's engine in its own directory; what it said if it does not start, as in a container with few privileges. */
+const startDockerEngine = async (): Promise<{ readonly socket: string; stop(): Promise<void> } | string> => {
+  // A socket's path has at most 107 characters.
+  const run = await mkdtemp("/tmp/docker-");
+  const socket = `unix://${run}/sock`;
+  const daemon = spawn(
+    "dockerd",
+    [
+      ...["--data-root", join(folder, "docker"), "--exec-root", join(run, "exec"), "--pidfile", join(run, "pid"), "--host", socket],
+      ...["--iptables=false", "--ip6tables=false", "--bridge=none", "--storage-driver=vfs", "--log-level=error"],
+    ],
+    { stdio: ["ignore", "ignore", "pipe"] },
+  );
+  let said = "";
+  daemon.stderr.setEncoding("utf8").on("data", (text: string) => (said += text));
+  const ended = once(daemon, "exit");
+  const stop = async (): Promise<void> => {
+    daemon.kill();
+    await ended;
+    await rm(run, { recursive: true, force: true });
+  };
+  while (daemon.exitCode === null) {
+    if ((await runIn(folder, "docker", ["--host", socket, "version"])).code === 0) return { socket, stop };
+    await sleep(100);
+  }
+  await stop();
+  return `dockerd does not start: ${said.trim().split("\n").at(-1)}`;
+};
+
+const engine = missing("docker") || missing("dockerd") || (await startDockerEngine());
+
+test("docker's engine builds, pushes, mounts, pulls by tag and digest, and is refused without a permission", {
+  skip: typeof engine === "string" ? engine : false,
+}, async (t) => {
+  if (typeof engine === "string" || !engine) return;
+  t.after(engine.stop);
+  const { home, done: run, failed: fail } = await openClient("docker");
+  const done = (...args: string[]) => run("--host", engine.socket, ...args);
+  const failed = (...args: string[]) => fail("--host", engine.socket, ...args);
+  const [app, copy] = [`${host}/acme/docker/engine:1`, `${host}/acme/docker/copied/engine:1`];
+  await writeFile(join(home, "file.bin"), randomBytes(300_000));
+  await writeFile(join(home, "Dockerfile"), "FROM scratch\nCOPY file.bin /file.bin\nLABEL org.opencontainers.image.title=engine\n");
+  await run("--host", engine.socket, "build", "--quiet", "--tag", app, "--file", "Dockerfile", ".");
+  await failed("push", app);
+  await failed("login", "--username", "_token", "--password", "wrong", host);
+  await done("login", "--username", "_token", "--password", owner, host);
+  const [, digest = ""] = /digest: (sha256:[0-9a-f]{64})/.exec(await done("push", app)) ?? [];
+  assert.notEqual(digest, "");
+  assert.match(await done("push", app), /Layer already exists/);
+  await done("tag", app, copy);
+  assert.match(await done("push", copy), /Mounted from acme\/docker\/engine/);
+  await done("rmi", app, copy);
+  await done("pull", app);
+  await done("pull", app.replace(/:1$/, `@${digest}`));
+  await done("logout", host);
+  assert.match(await failed("pull", copy), /denied|unauthorized|authentication required/i);
+  await done("login", "--username", puller.uid, "--password", puller.password, host);
+  await done("pull", copy);
+  await done("tag", app, app.replace(/:1$/, ":2"));
+  assert.match(await failed("push", app.replace(/:1$/, ":2")), /denied/);
+  await done("login", "--username", job.uid, "--password", job.token, host);
+  await done("push", app.replace(/:1$/, ":2"));
+});
+
 test("crane pushes, mounts, lists, tags, deletes and pulls anonymously", { skip: missing("crane") }, async () => {
   const { home, done, failed } = await openClient("crane");
   const digest = await writeLayout(join(home, "image"));
@@ -300,6 +365,18 @@ test("oras pushes, attaches, discovers, copies, pulls and deletes", { skip: miss
   await done("pull", ...config, "-o", join(home, "out"), copy);
   assert.equal(await readFile(join(home, "out", "file.txt"), "utf8"), "content of a file");
   await done("manifest", "delete", "-f", ...config, copy);
+  // A WebAssembly component and a model, with their own types of configuration and layers.
+  for (const [kind, type, layer] of [
+    ["wasm", "application/vnd.wasm.config.v0+json", "application/wasm"],
+    ["model", "application/vnd.cncf.model.config.v1+json", "application/vnd.cncf.model.weight.v1.raw"],
+  ] as const) {
+    await writeFile(join(home, "config-of-it.json"), "{}");
+    await done("push", ...config, "--config", `config-of-it.json:${type}`, `${host}/acme/oras/${kind}:1`, `file.txt:${layer}`);
+    const manifest = await done("manifest", "fetch", ...config, `${host}/acme/oras/${kind}:1`);
+    assert.ok(manifest.includes(`"${type}"`) && manifest.includes(`"${layer}"`), manifest);
+    await done("pull", ...config, "-o", join(home, kind), `${host}/acme/oras/${kind}:1`);
+    assert.equal(await readFile(join(home, kind, "file.txt"), "utf8"), "content of a file");
+  }
   await done("login", ...config, "-u", job.uid, "-p", job.token, host);
   await done("push", ...config, `${host}/acme/oras/job:1`, "file.txt");
 });
