@@ -197,6 +197,15 @@ const exampleFlags: Readonly<Record<string, string>> = {
   "gantry.vulnerabilities.v1.AuthoredAdvisoryEventsService/UpdateAuthoredAdvisoryEvent": "--review-state approved",
 };
 
+const isChildrenOf = ({ name }: FieldFlag): boolean => name === "children-of";
+
+/** Returns what arguments a command takes, and how a list is limited to one parent. */
+const argumentsText = (shape: CommandShape): string => {
+  if (shape.positionals.length > 0) return shape.positionals.map((flag) => positionalName(flag, shape)).join(" ");
+  const children = shape.flags.find(isChildrenOf);
+  return `no arguments, only options${children ? ` (--${children.name} ${placeholder(children, shape)} limits the list)` : ""}`;
+};
+
 /** Returns example commands; the first is complete. */
 export const examplesOf = (words: string, shape: CommandShape): string[] => {
   const { kind, positionals, flags, body, method } = shape;
@@ -213,7 +222,10 @@ export const examplesOf = (words: string, shape: CommandShape): string[] => {
   const parts = [base, ...(kind === "update" ? (own === undefined ? given.slice(0, 1) : []) : given), ...(own === undefined ? [] : [own])];
   // Long examples continue on further lines, as in a shell.
   const full = parts.join(" ").length > textColumns ? parts.join(" \\\n      ") : parts.join(" ");
-  if (kind === "list") return [`${full}`, `${full} --limit 10 -o json`];
+  const children = flags.find(isChildrenOf);
+  if (kind === "list" && children)
+    return [full, `${full} --${children.name} ${exampleValue(children, shape) ?? placeholder(children, shape)} --limit 10 -o json`];
+  if (kind === "list") return [full, `${full} --limit 10 -o json`];
   if (kind === "delete") return [base, `${base} --yes --allow-missing`];
   if (kind === "file") return [`${base} > FILE`];
   if (body !== undefined && method.writes) return [full, `${base} -f FILE${method.credentials ? "" : " --dry-run"}`];
@@ -262,8 +274,7 @@ export const operationCommand = (terminal: Terminal, name: string, words: string
   const { kind, positionals, flags } = shape;
   const description = wrapped(contractTexts[method.name] ?? `${method.rpc} of ${method.service}.`, 100);
   const usage = usageOf(shape);
-  const wanted = positionals.length === 0 ? "no arguments, only options" : positionals.map((flag) => positionalName(flag, shape)).join(" ");
-  const wrongArguments = `${words} takes ${wanted}. Run gantry ${words} --help for usage`;
+  const wrongArguments = `${words} takes ${argumentsText(shape)}. Run gantry ${words} --help for usage`;
   const command = newCommand({ name, usage, description, notes: notesOf(words, shape), wrongArguments });
   // An update may take it from its file.
   for (const flag of positionals) {
