@@ -1,6 +1,6 @@
 // Builds registry clients that the machine lacks, with Go. Without Go, none.
 //
-//   node test/foreign/install-clients.ts           those that take under a minute
+//   node test/foreign/install-clients.ts           those that take under two minutes together
 //   node test/foreign/install-clients.ts --long    all, as the long form of registry-clients.test.ts does
 
 import { spawnSync } from "node:child_process";
@@ -24,6 +24,8 @@ const clients: Readonly<Record<string, Client>> = {
   crane: { module: "github.com/google/go-containerregistry", version: "v0.22.1", path: "cmd/crane" },
   oras: { module: "oras.land/oras", version: "v1.3.6", path: "cmd/oras" },
   regctl: { module: "github.com/regclient/regclient", version: "v0.11.7", path: "cmd/regctl" },
+  buildctl: { module: "github.com/moby/buildkit", version: "v0.25.1", path: "cmd/buildctl" },
+  buildkitd: { module: "github.com/moby/buildkit", version: "v0.25.1", path: "cmd/buildkitd" },
   notation: { module: "github.com/notaryproject/notation", version: "v1.3.2", path: "cmd/notation" },
   helm: { module: "helm.sh/helm/v3", version: "v3.22.0", path: "cmd/helm", isLarge: true },
   cosign: { module: "github.com/sigstore/cosign/v2", version: "v2.6.5", path: "cmd/cosign", isLarge: true },

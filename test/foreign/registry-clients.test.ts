@@ -14,7 +14,7 @@ import { delimiter, join } from "node:path";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { builtInRoleUid } from "#authz";
-import { text } from "#base/json.ts";
+import { type JsonObject, text } from "#base/json.ts";
 import { gantryAnywhere } from "../anywhere.ts";
 import { basic, openRegistry } from "../registry.ts";
 import { shortOrLong } from "../length.ts";
@@ -262,19 +262,28 @@ test("docker's command line reads manifests with the credentials of its file", {
   assert.match(await done("manifest", "inspect", "--insecure", `${host}/acme/docker/app:1`), /"layers"/);
 });
 
-/** Returns docker's engine in its own directory; what it said if it does not start, as in a container with few privileges. */
-const startDockerEngine = async (): Promise<{ readonly socket: string; stop(): Promise<void> } | string> => {
+interface Daemon {
+  readonly socket: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a daemon for clients in a directory of its own.
+ *
+ * @param optionsOf options for its directory and its socket
+ * @param client a command that succeeds once the daemon responds
+ * @returns what it said if it does not start, as in a container with few privileges
+ */
+const startDaemon = async (
+  program: string,
+  optionsOf: (run: string, socket: string) => readonly string[],
+  [client = "", ...args]: readonly string[],
+): Promise<Daemon | string> => {
   // A socket's path has at most 107 characters.
-  const run = await mkdtemp("/tmp/docker-");
+  const run = await mkdtemp(`/tmp/${program}-`);
   const socket = `unix://${run}/sock`;
-  const daemon = spawn(
-    "dockerd",
-    [
-      ...["--data-root", join(folder, "docker"), "--exec-root", join(run, "exec"), "--pidfile", join(run, "pid"), "--host", socket],
-      ...["--iptables=false", "--ip6tables=false", "--bridge=none", "--storage-driver=vfs", "--log-level=error"],
-    ],
-    { stdio: ["ignore", "ignore", "pipe"] },
-  );
+  const path = `${process.env.PATH ?? ""}${delimiter}${clientsFolder}`;
+  const daemon = spawn(program, optionsOf(run, socket), { env: { ...process.env, PATH: path }, stdio: ["ignore", "ignore", "pipe"] });
   let said = "";
   daemon.stderr.setEncoding("utf8").on("data", (text: string) => (said += text));
   const ended = once(daemon, "exit");
@@ -284,19 +293,31 @@ const startDockerEngine = async (): Promise<{ readonly socket: string; stop(): P
     await rm(run, { recursive: true, force: true });
   };
   while (daemon.exitCode === null) {
-    if ((await runIn(folder, "docker", ["--host", socket, "version"])).code === 0) return { socket, stop };
+    if ((await runIn(folder, client, [...args.map((each) => (each === "SOCKET" ? socket : each))])).code === 0) return { socket, stop };
     await sleep(100);
   }
   await stop();
-  return `dockerd does not start: ${said.trim().split("\n").at(-1)}`;
+  return `${program} does not start: ${said.trim().split("\n").at(-1)}`;
 };
 
-const engine = missing("docker") || missing("dockerd") || (await startDockerEngine());
+const isRunning = (daemon: Daemon | string | boolean): daemon is Daemon => typeof daemon === "object";
+
+const engine =
+  missing("docker") ||
+  missing("dockerd") ||
+  (await startDaemon(
+    "dockerd",
+    (run, socket) => [
+      ...["--data-root", join(run, "data"), "--exec-root", join(run, "exec"), "--pidfile", join(run, "pid"), "--host", socket],
+      ...["--iptables=false", "--ip6tables=false", "--bridge=none", "--storage-driver=vfs", "--log-level=error"],
+    ],
+    ["docker", "--host", "SOCKET", "version"],
+  ));
 
 test("docker's engine builds, pushes, mounts, pulls by tag and digest, and is refused without a permission", {
-  skip: typeof engine === "string" ? engine : false,
+  skip: isRunning(engine) ? false : engine,
 }, async (t) => {
-  if (typeof engine === "string" || !engine) return;
+  if (!isRunning(engine)) return;
   t.after(engine.stop);
   const { home, done: run, failed: fail } = await openClient("docker");
   const done = (...args: string[]) => run("--host", engine.socket, ...args);
@@ -324,6 +345,54 @@ test("docker's engine builds, pushes, mounts, pulls by tag and digest, and is re
   assert.match(await failed("push", app.replace(/:1$/, ":2")), /denied/);
   await done("login", "--username", job.uid, "--password", job.token, host);
   await done("push", app.replace(/:1$/, ":2"));
+});
+
+const builder =
+  missing("buildctl") ||
+  missing("buildkitd") ||
+  missing("runc") ||
+  (await startDaemon(
+    "buildkitd",
+    (run, socket) => ["--root", join(run, "root"), "--addr", socket, "--containerd-worker=false", "--oci-worker-snapshotter=native"],
+    ["buildctl", "--addr", "SOCKET", "debug", "workers"],
+  ));
+
+test("BuildKit pushes layers in gzip, zstd and eStargz, and reuses its cache of mode max from the registry", {
+  skip: isRunning(builder) ? false : builder,
+}, async (t) => {
+  if (!isRunning(builder)) return;
+  t.after(builder.stop);
+  const { home, done: run, failed: fail } = await openClient("buildctl");
+  const app = `${host}/acme/buildkit/app`;
+  await mkdir(join(home, "context", "node_modules", "minimist"), { recursive: true });
+  await writeFile(join(home, "context", "node_modules", "minimist", "package.json"), '{"name": "minimist", "version": "1.2.5"}');
+  await writeFile(join(home, "context", "file.bin"), randomBytes(300_000));
+  await writeFile(join(home, "context", "Dockerfile"), "FROM scratch AS first\nCOPY . /first\nFROM scratch\nCOPY --from=first /first /app\n");
+  const cache = `type=registry,ref=${app}:cache,registry.insecure=true`;
+  const builds = (tag: string, compression: string): readonly string[] => [
+    ...["--addr", builder.socket, "build", "--progress", "plain", "--frontend", "dockerfile.v0"],
+    ...["--local", `context=${join(home, "context")}`, "--local", `dockerfile=${join(home, "context")}`],
+    ...["--output", `type=image,name=${app}:${tag},push=true,registry.insecure=true,oci-mediatypes=true,compression=${compression},force-compression=true`],
+  ];
+  await fail(...builds("gzip", "gzip"));
+  await writeFile(join(home, "config.json"), JSON.stringify({ auths: { [host]: { auth: Buffer.from(`_token:${owner}`).toString("base64") } } }));
+  for (const compression of ["gzip", "zstd", "estargz"]) await run(...builds(compression, compression), "--export-cache", `${cache},mode=max`);
+  await run("--addr", builder.socket, "prune", "--all");
+  const { code, err } = await runIn(home, "buildctl", [...builds("again", "gzip"), "--import-cache", cache]);
+  assert.equal(code, 0, err);
+  assert.equal(err.match(/^#\d+ CACHED$/gm)?.length, 2, err);
+  // Gantry reads the packages of each.
+  await world.server.contents.turn();
+  for (const compression of ["gzip", "zstd", "estargz"]) {
+    const { headers } = await openRegistry(world.url, basic("_token", owner)).send("HEAD", `acme/buildkit/app/manifests/${compression}`);
+    const digest = headers.get("docker-content-digest");
+    const { imageContents } = await world.ok("gantry.images.v1.ImageContentsService/ListImageContents", { digest }, { token: owner });
+    assert.deepEqual(
+      (imageContents as JsonObject[]).map(({ state, packageCount }) => [state, packageCount]),
+      [["IMAGE_CONTENTS_STATE_INDEXED", 1]],
+      compression,
+    );
+  }
 });
 
 test("crane pushes, mounts, lists, tags, deletes and pulls anonymously", { skip: missing("crane") }, async () => {
