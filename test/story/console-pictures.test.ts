@@ -37,6 +37,8 @@ const pages: Readonly<Record<string, readonly [address: () => string, text: stri
   "console/compare": [() => `${image("compare")}&with=2.0`, "4.17.21"],
   "console/findings": [() => "/console/acme/-/findings", "CVE-2021-44906"],
   "console/decisions": [() => "/console/acme/-/decisions", "The ledger never redirects."],
+  "console/approvals": [() => `${payments}/-/approvals`, "CVE-2022-24999"],
+  "console/vex": [() => `${payments}/-/vex`, "supplier of express"],
   "console/vulnerability": [() => "/console/-/advisories/CVE-2021-44906", "ledger"],
   "console/access": [() => `${payments}/-/access`, "ledger-ci"],
   "console/robots": [() => "/console/acme/-/robots", "ledger-ci"],
