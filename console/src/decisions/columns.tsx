@@ -10,14 +10,13 @@ import { approveDecision, deleteDecision, pendingApproval } from "./requests.ts"
 
 const State = ({ decision: { state, reopened, approvalState } }: { readonly decision: FindingDecision }): ReactNode => (
   <>
-    <Badge tone={texts.reopenings[reopened] === "" ? "plain" : "warn"}>{texts.decisionStates[state]}</Badge>
-    {texts.approvals[approvalState] === "" ? null : (
-      <>
-        {" "}
+    <span className="badges">
+      <Badge tone={texts.reopenings[reopened] === "" ? "plain" : "warn"}>{texts.decisionStates[state]}</Badge>
+      {texts.approvals[approvalState] === "" ? null : (
         <Badge tone={approvalState === pendingApproval ? "warn" : "good"}>{texts.approvals[approvalState]}</Badge>
-      </>
-    )}
-    <span className="quiet"> {texts.reopenings[reopened]}</span>
+      )}
+    </span>
+    {texts.reopenings[reopened] === "" ? null : <div className="under-badge quiet">{texts.reopenings[reopened]}</div>}
   </>
 );
 
