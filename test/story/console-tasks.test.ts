@@ -264,7 +264,7 @@ const tasks: readonly Task[] = [
   },
   {
     who: "Security engineer",
-    what: "approve or withdraw what waits",
+    what: "withdraw a waiting decision, and undo it",
     stepsMax: 9,
     run: async (user, page) => {
       await user.go("payments");
