@@ -54,7 +54,7 @@ const quotaText = (name: string, value: string | undefined): string => {
 const shareOf = ({ used, limit }: Quota): number => (Number(limit) === 0 ? 1 : Number(used ?? 0) / Number(limit));
 
 const quotaColumns: readonly Column<ShownQuota>[] = [
-  { title: texts.quotaName, cell: ({ name }) => <code className="words">{name}</code> },
+  { title: texts.quotaName, cell: ({ name }) => <code>{name}</code> },
   {
     title: texts.usedNow,
     cell: ({ name, rate, used }) =>
