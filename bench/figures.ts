@@ -178,6 +178,7 @@ export const groups: readonly Group[] = [
   { running: false, figures: [valueFigure("deliveries-per-second", "delivered", "1/s", { words: "at least", value: 1000 })] },
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-read", ["read"], "Beside", 3)] },
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [timeRatio("neighbour-push", "readAlone", "readBeside-pushes", 3)] },
+  { running: false, most: { rounds: 5, seconds: 10 }, figures: [timeRatio("neighbour-consoles", "readAlone", "readBeside-consoles", 1.5)] },
   { running: false, most: { rounds: 3, seconds: 1 }, figures: [timeRatio("signin-neighbour", "signInAlone", "signInBeside", 2)] },
   { running: false, most: { rounds: 5, seconds: 3 }, figures: [neighbourFigure("neighbour-write", ["write"], "Beside", 3)] },
   {

@@ -1,6 +1,7 @@
 // Variants with a busy neighbour. neighbour-read, neighbour-write and neighbour-greedy: the time of a quiet organization's calls,
 // 20 per second on their own connections, with and without another organization's 200 connections. neighbour-push: the same while
-// eight layers are pushed. flood-memory: memory left by such loads.
+// eight layers are pushed. neighbour-consoles: the same beside 50 open pages of the console, each of which is read again every 30
+// seconds. flood-memory: memory left by such loads.
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { addOrganization, type Organization } from "./callers.ts";
@@ -26,6 +27,8 @@ export interface NeighbourLoad {
   readonly obeys: boolean;
   readonly connections: number;
   readonly requests: readonly NeighbourRequest[];
+  /** Absent: the requests are assigned to the connections in turn. Otherwise each connection sends all of them every so often. */
+  readonly everyMs?: number;
 }
 
 /** Input of baselines/pushes.ts. */
@@ -41,6 +44,9 @@ const neighbourConnections = 200;
 const pushConnections = 8;
 const pushedBytes = 100 * 1024 * 1024;
 const neighbourRepos = 40_000;
+const openConsoles = 50;
+/** A visible page of the console asks at most this often. */
+const consoleMs = 30_000;
 const quietRepos = 100;
 const quietConnections = 4;
 const quietPerSecond = 20;
@@ -133,6 +139,25 @@ const startNeighbour = async ({ folder }: Environment, of: Neighbours, load: Loa
   return startBaseline("neighbour", await folder.site("neighbour"), { LOAD: await folder.write("load.json", JSON.stringify(given)) });
 };
 
+/** Each page of a group with many repos: the tree, the user, the path, the permissions, and the page's own lists. */
+const consoleRequests = ({ greedy: { uid, authorization } }: Neighbours): NeighbourRequest[] =>
+  [
+    "/auth/v1/validate",
+    "/gantry/v1/names:resolve?path=greedy&types=Group",
+    "/iam/v2/groups?uidp.in_root=true&order_by=name&page_size=200",
+    `/iam/v2/groups?uidp.children_of=${uid}&order_by=name&page_size=200`,
+    `/iam/v2/groups?uidp.children_of=${uid}&order_by=name&page_size=50`,
+    `${repos}?uidp.children_of=${uid}&order_by=name&page_size=50`,
+    `${repos}?uidp.children_of=${uid}&order_by=name&page_size=50&skip=${neighbourRepos / 2}`,
+    "/registry/v2/tags?order_by=update_time%20desc&page_size=5",
+  ].map((path) => ({ method: "GET", path, authorization }));
+
+const startConsoles = async ({ folder }: Environment, of: Neighbours): Promise<Process> => {
+  const { url } = of.fixture.process;
+  const given: NeighbourLoad = { url, obeys: true, connections: openConsoles, requests: consoleRequests(of), everyMs: consoleMs };
+  return startBaseline("neighbour", await folder.site("consoles"), { LOAD: await folder.write("consoles.json", JSON.stringify(given)) });
+};
+
 const pushers = "pushing";
 
 const startPushes = async ({ folder }: Environment, { fixture }: Neighbours): Promise<Process> => {
@@ -143,7 +168,7 @@ const startPushes = async ({ folder }: Environment, { fixture }: Neighbours): Pr
 
 let pushing: Promise<Organization> | undefined;
 
-const neighbourVariant = (kind: "read" | "write", load: LoadName | "pushes" | undefined, obeys: boolean): Variant => ({
+const neighbourVariant = (kind: "read" | "write", load: LoadName | "pushes" | "consoles" | undefined, obeys: boolean): Variant => ({
   label: `quiet ${kind}, ${load === undefined ? "alone" : `beside ${obeys ? "" : "greedy "}${load}`}`,
   unit: "ms",
   async prepare(environment): Promise<Measure> {
@@ -152,7 +177,11 @@ const neighbourVariant = (kind: "read" | "write", load: LoadName | "pushes" | un
     const connections = Array.from({ length: quietConnections }, () => openHttpConnection(of.fixture.process.url));
     return async (seconds) => {
       if (load === undefined) return probe(connections, call, seconds);
-      const neighbour = await (load === "pushes" ? startPushes(environment, of) : startNeighbour(environment, of, load, obeys));
+      const neighbour = await (load === "pushes"
+        ? startPushes(environment, of)
+        : load === "consoles"
+          ? startConsoles(environment, of)
+          : startNeighbour(environment, of, load, obeys));
       try {
         await sleep(rampMs);
         return await probe(connections, call, seconds);
@@ -198,5 +227,6 @@ export const neighbourVariants: Readonly<Record<string, Variant>> = {
     ]),
   ),
   "readBeside-pushes": neighbourVariant("read", "pushes", true),
+  "readBeside-consoles": neighbourVariant("read", "consoles", true),
   floodMemory: floodMemoryVariant,
 };

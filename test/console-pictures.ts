@@ -12,6 +12,7 @@ import { sealAudit } from "./audit.ts";
 import { debian, dpkg, npm, pushImageWith } from "./image-layers.ts";
 import { openOwners } from "./owner.ts";
 import { openPusher, type Pushed, type Pusher } from "./pusher.ts";
+import { ed25519Key, sourcesService } from "./signed-vex.ts";
 import { runImport } from "./story/import.ts";
 import { openSink, type Sink } from "./story/sink.ts";
 
@@ -116,6 +117,14 @@ const fill = async ({ world, tokenOf }: ConsoleWorld, sink: Sink, folder: string
     reason: "The ledger never redirects.",
   };
   await owned.ok("gantry.decisions.v1.DecisionsService/CreateFindingDecision", { parent: payments, findingDecision });
+  const decisionApprovalPolicy = { description: "Exceptions in payments need two people" };
+  await owned.ok("gantry.decisions.v1.DecisionApprovalPoliciesService/CreateDecisionApprovalPolicy", { parent: payments, decisionApprovalPolicy });
+  const pending = { ...findingDecision, vulnerability: "CVE-2022-24999", packageName: "pkg:npm/qs", reason: "The ledger parses no query strings." };
+  await owned.ok("gantry.decisions.v1.DecisionsService/CreateFindingDecision", { parent: payments, findingDecision: pending });
+  for (const name of ["base image team", "supplier of express"]) {
+    const vexSource = { name, publicKey: ed25519Key().publicKey };
+    await owned.ok(`${sourcesService}/CreateVexSource`, { parent: name.startsWith("base") ? world.organization : payments, vexSource });
+  }
   await owned.ok("events.SubscriptionsService/CreateSubscription", { parent: payments, subscription: { sink: sink.url } });
   sink.answer = ({ body }) => ({ status: body.includes("unstable") ? 503 : 200 });
   for (const name of ["statements", "unstable"]) await owned.ok("registry.ReposService/CreateRepo", { parent: payments, repo: { name } });

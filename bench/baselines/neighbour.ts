@@ -1,6 +1,7 @@
 // The neighbour of neighbours.ts: connections that send one request at a time in a loop. Obedient ones respect Retry-After,
-// others retry at once. LOAD is a JSON file: {url, obeys, connections, requests: [{method, path, authorization, body}]}, assigned
-// to connections in turn. "{n}" in path and body becomes a unique number.
+// others retry at once. LOAD is a JSON file: {url, obeys, connections, requests: [{method, path, authorization, body}], everyMs},
+// assigned to connections in turn. "{n}" in path and body becomes a unique number. With everyMs, each connection sends all requests,
+// then waits; the connections begin at different times.
 
 import { readFileSync } from "node:fs";
 import { setPriority } from "node:os";
@@ -37,8 +38,22 @@ const run = async (index: number): Promise<void> => {
   }
 };
 
+/** An open page: all its requests, then a pause. */
+const open = async (index: number, everyMs: number): Promise<void> => {
+  const connection = openHttpConnection(load.url);
+  await sleep((index * everyMs) / load.connections);
+  for (;;) {
+    for (const { method, path, authorization, body } of load.requests) {
+      const { status } = await connection.send(requestBytes(`${load.url}${path}`, method, authorization, body));
+      if (status >= 400) throw new Error(`${path} was answered with ${status}`);
+      counts.answered++;
+    }
+    await sleep(everyMs);
+  }
+};
+
 // In production it would run on another machine; here it gets what the others leave.
 setPriority(19);
 process.on("message", () => process.send?.(counts));
-for (let index = 0; index < load.connections; index++) void run(index);
+for (let index = 0; index < load.connections; index++) void (load.everyMs === undefined ? run(index) : open(index, load.everyMs));
 process.send?.("ready");

@@ -6,6 +6,7 @@
 //   /console/acme/-/repos/app/images/sha256:…  image; tags/1.0 leads to the image of the tag
 //   /console/acme/-/identities      identities, likewise roles and bindings
 //   /console/acme/-/findings        findings in the images of the group and below; decisions about them: decisions
+//   /console/acme/-/approvals       decisions that wait for an approval, and approval policies; vex: trusted sources of VEX
 //   /console/acme/-/robots          identities that machines assume
 //   /console/acme/-/rules           retention rules and immutable tags; storage: used bytes and the quota; events: recorded events
 //   /console/acme/-/invites         invites, likewise sessions, webhooks, audit and deleted
@@ -25,6 +26,8 @@ export type ListName = (typeof lists)[number];
 export const groupPages = [
   "findings",
   "decisions",
+  "approvals",
+  "vex",
   "access",
   ...lists,
   "robots",

@@ -1,4 +1,4 @@
-// Asks before a change that cannot be undone.
+// Asks before a change with consequences.
 
 import type { ReactNode } from "react";
 import { usePreview, useSend } from "./send.ts";
@@ -7,6 +7,7 @@ import { Dialog } from "./dialog.tsx";
 import { announce, Icon } from "./parts.tsx";
 import { SameRequest } from "./same-request.tsx";
 import { texts } from "./texts/pages.ts";
+import { type Deleted, offerUndo } from "./undo.tsx";
 
 export interface Confirmation {
   /** Also the label of the button. */
@@ -18,6 +19,8 @@ export interface Confirmation {
   readonly done: string;
   /** False: the change only adds. */
   readonly isDangerous?: boolean;
+  /** The resource that the change deletes, which the page then offers to restore. */
+  readonly deletes?: Deleted;
   /** After the change. */
   readonly onDone?: () => void;
 }
@@ -29,6 +32,7 @@ export const Confirm = ({
   question,
   done,
   isDangerous = true,
+  deletes,
   onClose,
   onDone,
 }: Confirmation & { readonly onClose: () => void }): ReactNode => {
@@ -38,6 +42,7 @@ export const Confirm = ({
     if (isSending || !(await send(question))) return;
     onClose();
     announce(done);
+    if (deletes) offerUndo(deletes);
     onDone?.();
   };
   return (

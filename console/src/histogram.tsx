@@ -197,7 +197,10 @@ export const Histogram = <Data,>({ result, daysOf, dayCount, count }: HistogramP
           <time>{last.day}</time>
         </p>
         {days.length < dayCount ? <p className="about">{texts.earlierUnknown(first.day)}</p> : null}
-        <RangeForm key={`${range.from} ${range.to}`} range={range} onRange={onRange} />
+        <details className="choose-days" open={range.from !== "" || range.to !== ""}>
+          <summary>{texts.chooseDays}</summary>
+          <RangeForm key={`${range.from} ${range.to}`} range={range} onRange={onRange} />
+        </details>
       </div>
       {isTable ? <Table caption={texts.byDay} columns={columns} items={days.map((each) => ({ ...each, uid: each.day }))} /> : null}
     </Section>

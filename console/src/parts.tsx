@@ -1,6 +1,6 @@
 // Parts that all pages share.
 
-import { type ComponentProps, type MouseEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
+import { type ComponentProps, Fragment, type MouseEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { ApiError } from "../../client/package.ts";
 import { navigate, positionIn, root, useAddress, withParameter } from "./address.ts";
 import { exactTime, relativeTime, shortDigest, shortUid } from "./format.ts";
@@ -122,6 +122,18 @@ export const Time = ({ time }: { readonly time: string | undefined }): ReactNode
 
 /** A name that a tenant has chosen: text in its own direction. */
 export const Name = ({ children }: { readonly children: string }): ReactNode => <bdi>{children}</bdi>;
+
+/** A name such as "registry.repo.created", which breaks after its dots. */
+export const Dotted = ({ children }: { readonly children: string }): ReactNode => (
+  <bdi className="words">
+    {[...children.matchAll(/[^._]+[._]*|[._]+/g)].map(({ 0: part, index: start }) => (
+      <Fragment key={start}>
+        {start === 0 ? null : <wbr />}
+        {part}
+      </Fragment>
+    ))}
+  </bdi>
+);
 
 /** A name with the part that a search has found in it. */
 export const Marked = ({ text, part }: { readonly text: string; readonly part: string }): ReactNode => {

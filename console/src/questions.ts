@@ -10,6 +10,7 @@ import type {
   ListRoleBindingsResponse,
   ListRolesResponse,
   ListTagsResponse,
+  LookupResponse,
   Repo,
   SearchResponse,
   Size,
@@ -101,6 +102,12 @@ export const rolesIn = (parent: string, skip: number): Question<ListRolesRespons
 export const bindingsIn = (parent: string, skip: number): Question<ListRoleBindingsResponse> => {
   const request = { parent, orderBy: "create_time", ...at(skip) };
   return { name: "iam.role-bindings.list", request, send: (gantry, signal) => gantry.iam.roleBindings.list(request, { signal }).page() };
+};
+
+/** Names and paths of resources, 50 at most. */
+export const namesOf = (uids: readonly string[]): Question<LookupResponse> => {
+  const request = { uids: [...uids] };
+  return { name: "names.lookup", request, send: (gantry, signal) => gantry.names.lookup(request, { signal }) };
 };
 
 /** A group in the path of a page. Its name is "" if it is hidden. */

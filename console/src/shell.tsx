@@ -14,9 +14,11 @@ import { type Place as GroupPlace, placesAt, treeGroups, visibleGroups, whoAmI }
 import { signOut, useSession } from "./session.ts";
 import { texts } from "./texts.ts";
 import { GroupTree } from "./tree.tsx";
+import { Undo } from "./undo.tsx";
 
 const AccessPage = onDemand(async () => (await import("./pages/access.tsx")).AccessPage);
 const AccountPage = onDemand(async () => (await import("./pages/account.tsx")).AccountPage);
+const ApprovalsPage = onDemand(async () => (await import("./pages/approvals.tsx")).ApprovalsPage);
 const AuditPage = onDemand(async () => (await import("./pages/audit.tsx")).AuditPage);
 const DeletedPage = onDemand(async () => (await import("./pages/deleted.tsx")).DeletedPage);
 const FindingsPage = onDemand(async () => (await import("./pages/findings.tsx")).FindingsPage);
@@ -31,6 +33,7 @@ const ListPage = onDemand(async () => (await import("./pages/lists.tsx")).ListPa
 const ChoicePage = onDemand(async () => (await import("./pages/choice.tsx")).ChoicePage);
 const Keys = onDemand(async () => (await import("./keys.tsx")).Keys);
 const DecisionsPage = onDemand(async () => (await import("./pages/decisions.tsx")).DecisionsPage);
+const VexPage = onDemand(async () => (await import("./pages/vex.tsx")).VexPage);
 const WebhooksPage = onDemand(async () => (await import("./pages/webhooks.tsx")).WebhooksPage);
 const RepoPage = onDemand(async () => (await import("./pages/repo.tsx")).RepoPage);
 const ImagePage = onDemand(async () => (await import("./pages/image.tsx")).ImagePage);
@@ -120,6 +123,7 @@ const Breadcrumb = ({ page, path }: BreadcrumbProps): ReactNode => {
 const groupPages = {
   group: GroupPage,
   access: AccessPage,
+  approvals: ApprovalsPage,
   audit: AuditPage,
   decisions: DecisionsPage,
   deleted: DeletedPage,
@@ -130,6 +134,7 @@ const groupPages = {
   storage: StoragePage,
   events: EventsPage,
   sessions: SessionsPage,
+  vex: VexPage,
   webhooks: WebhooksPage,
 };
 
@@ -256,6 +261,7 @@ export const Shell = (): ReactNode => {
       </nav>
       <main id="main">
         {outdated ? <Outdated /> : null}
+        <Undo path={url.pathname} />
         <Boundary key={url.pathname}>
           <Suspense fallback={<Skeleton rows={6} />}>{content()}</Suspense>
         </Boundary>

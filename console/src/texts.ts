@@ -112,6 +112,8 @@ export const texts = {
   vulnerabilities: "Vulnerabilities",
   vulnerabilityInImages: "Affected images, severity and fixes",
   decisions: "Decisions",
+  approvals: "Approvals",
+  vex: "Trusted VEX",
   webhooks: "Webhooks",
   deleted: "Deleted",
   admin: "Administration",

@@ -21,7 +21,21 @@ const payments = "/console/acme/payments";
 const starts = (): readonly string[] => {
   const image = `${payments}/-/repos/ledger/images/${opened.digest}`;
   const views = ["findings", "packages", "layers", "signatures", "tags", "compare"].map((view) => `${image}?view=${view}`);
-  const ofGroup = ["findings", "decisions", "access", "identities", "roles", "bindings", "robots", "invites", "sessions", "rules", "storage"];
+  const ofGroup = [
+    "findings",
+    "decisions",
+    "approvals",
+    "vex",
+    "access",
+    "identities",
+    "roles",
+    "bindings",
+    "robots",
+    "invites",
+    "sessions",
+    "rules",
+    "storage",
+  ];
   const others = ["events", "webhooks", "deleted", "audit"];
   return [
     "/console",
@@ -39,7 +53,8 @@ const starts = (): readonly string[] => {
 };
 
 /** Buttons that delete, end, send or decide something, and those that leave the console. */
-const isConsequential = /delete|remove|withdraw|revoke|end |sign out|send again|bring back|restore|approve|download|^filter$|create|add |save|submit/i;
+const isConsequential =
+  /delete|remove|withdraw|revoke|end |sign out|send again|bring back|restore|approve|trust |require |download|^filter$|create|add |save|submit/i;
 
 test("a crawl by links and by every button without consequences meets no error, policy violation, outside request or dead end", async () => {
   const { page, problems, requests } = watched;

@@ -190,7 +190,12 @@ test("a rule is changed by keyboard alone, and a form that another change has ov
 test("rules of groups below are listed on request, and a viewer sees the missing permissions", async () => {
   const below = `${organizationPath}/-/rules?view=below`;
   const { page, problems } = await opened.openAs("viewer", below);
-  await page.locator("tbody tr", { hasText: "old builds" }).waitFor();
+  const row = page.locator("tbody tr", { hasText: "old builds" });
+  await row.locator("a", { hasText: /^first-organization\/payments$/ }).waitFor();
+  await row.locator("a", { hasText: "first-organization/payments/web" }).waitFor();
+  await page.locator("tbody tr", { hasText: "stable-.*" }).locator("a", { hasText: "first-organization/payments/web" }).press("Enter");
+  await page.locator(".scope", { hasText: "Rules of the repo" }).waitFor();
+  await visit(page, below);
   await page.locator(".section-about", { hasText: "you need repo.update and tag.delete" }).waitFor();
   await page.locator(".section-about", { hasText: "you need gantry.immutable_tag_rules.create" }).waitFor();
   assert.equal(await page.locator("main td.action, section.card header button").count(), 0);

@@ -13,6 +13,18 @@ export const decisionsIn = (group: string, skip: number): Question<ListFindingDe
   return { name: "findings.decisions.list", request, send: (gantry, signal) => gantry.findings.decisions.list(request, { signal }).page() };
 };
 
+/** Decisions of a group and everything below it that wait for an approval. */
+export const pendingIn = (group: string, skip: number): Question<ListFindingDecisionsResponse> => {
+  const request = {
+    uidp: { descendantsOf: group },
+    approvalState: pendingApproval,
+    orderBy: "create_time desc",
+    pageSize,
+    ...(skip > 0 ? { skip } : {}),
+  } as const;
+  return { name: "findings.decisions.list", request, send: (gantry, signal) => gantry.findings.decisions.list(request, { signal }).page() };
+};
+
 export const createDecision = (parent: string, findingDecision: FindingDecisionInput): Question<FindingDecision> => ({
   name: "findings.decisions.create",
   request: { parent, findingDecision },

@@ -1,7 +1,7 @@
 // The audit log of a group and everything below it. The filter and the open entry are in the address.
 
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
-import type { AuditEntry, AuditEntryHistory, ListAuditEntriesResponse, LookupResponse, SearchResult } from "../../../client/package.ts";
+import type { AuditEntry, AuditEntryHistory, ListAuditEntriesResponse, SearchResult } from "../../../client/package.ts";
 import { useIdentities } from "../access/identities.ts";
 import { Picker } from "../access/picker.tsx";
 import { isUid, navigate, positionIn, useAddress, withParameter, withParameters } from "../address.ts";
@@ -11,7 +11,7 @@ import { boundsOf, type DayRange, Histogram, rangeIn } from "../histogram.tsx";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Copy, Empty, Icon, Link, Name, nameOr, Section, Time } from "../parts.tsx";
 import { identitiesOf } from "../people/requests.ts";
-import { pageSize, type Place } from "../questions.ts";
+import { namesOf, pageSize, type Place } from "../questions.ts";
 import { texts } from "../texts/audit.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
@@ -64,11 +64,6 @@ const shownDays = 90;
 const daysIn = (group: string, filter: Filter): Question<AuditEntryHistory> => {
   const request = { ...selected(group, filter), dayCount: shownDays };
   return { name: "audit.entries.get-history", request, send: (gantry, signal) => gantry.audit.entries.getHistory(request, { signal }) };
-};
-
-const namesOf = (uids: readonly string[]): Question<LookupResponse> => {
-  const request = { uids: [...uids] };
-  return { name: "names.lookup", request, send: (gantry, signal) => gantry.names.lookup(request, { signal }) };
 };
 
 /** The resource by its path as far as it still exists, with its uid to copy. */

@@ -10,18 +10,13 @@ import { ListSection } from "../list-section.tsx";
 import { type Column, Copy, Empty, Expiry, Icon, nameOr, Time } from "../parts.tsx";
 import { pageSize } from "../questions.ts";
 import { texts } from "../texts/deleted.ts";
+import { undelete } from "../undo.tsx";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const deletionsIn = (group: string, skip: number): Question<ListDeletionsResponse> => {
   const request = { uidp: { descendantsOf: group }, pageSize, ...(skip > 0 ? { skip } : {}) };
   return { name: "deletions.list", request, send: (gantry, signal) => gantry.deletions.list(request, { signal }).page() };
 };
-
-const undelete = (uid: string): Question<Deletion> => ({
-  name: "deletions.undelete",
-  request: { uid },
-  send: (gantry, signal) => gantry.deletions.undelete({ uid }, { signal }),
-});
 
 /** "chainguard.platform.iam.v2.RoleBinding": "Role binding" */
 const kindOf = (resourceType: string): string => {

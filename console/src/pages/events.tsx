@@ -12,6 +12,7 @@ import { boundsOf, type DayRange, Histogram, rangeIn } from "../histogram.tsx";
 import { ListSection } from "../list-section.tsx";
 import { type Column, Copy, Empty, Icon, Link, Name, nameOr, Section, Time } from "../parts.tsx";
 import { identitiesOf } from "../people/requests.ts";
+import { useNames } from "../places.tsx";
 import { pageSize } from "../questions.ts";
 import { texts } from "../texts/events.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
@@ -167,10 +168,14 @@ export const EventsPage = ({ names, path }: GroupPageProps): ReactNode => {
   const result = useAsk(eventsIn(group, type, rangeIn(url), positionIn(url, "skip")));
   const history = useAsk(daysIn(group, type));
   const events = result.data?.data.events ?? [];
-  const own = new Set(useAsk(mine(group)).data?.data.capabilities);
+  const own = new Set(useAsk(result.data && events.length === 0 ? mine(group) : undefined).data?.data.capabilities);
   const actors = [...new Set(events.map(actorOf))].filter(isUid).sort();
   const identities = useAsk(actors.length > 0 ? identitiesOf(actors) : undefined).data?.data.identities ?? [];
   const named = new Map(identities.map(({ uid, name, email }) => [uid, name || email]));
+  const places = useNames(
+    events.map(({ subject }) => subject).filter((uid) => isUid(uid) && !actors.includes(uid)),
+    path,
+  );
   const open = events.find(({ uid }) => uid === url.searchParams.get("event"));
   const known = [...new Set([...events.map((event) => event.type), ...(type === "" ? [] : [type])])].sort();
   const columns: readonly Column<Event>[] = [
@@ -193,7 +198,12 @@ export const EventsPage = ({ names, path }: GroupPageProps): ReactNode => {
     },
     {
       title: texts.subject,
-      cell: ({ subject }) => (isUid(subject) ? nameOr("", subject) : <span className="long">{<Name>{subject}</Name>}</span>),
+      cell: ({ subject }) =>
+        isUid(subject) ? (
+          <span className="long">{nameOr(named.get(subject) || places.get(subject)?.name || "", subject)}</span>
+        ) : (
+          <span className="long">{<Name>{subject}</Name>}</span>
+        ),
       minor: true,
     },
     { title: texts.when, cell: ({ createTime }) => <Time time={createTime} /> },

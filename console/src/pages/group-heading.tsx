@@ -18,6 +18,7 @@ interface GroupHeadingProps {
 /** Pages that send other requests instead of one for the group's description. */
 const frugal: ReadonlySet<string> = new Set([
   "access",
+  "approvals",
   "audit",
   "decisions",
   "deleted",
@@ -28,6 +29,7 @@ const frugal: ReadonlySet<string> = new Set([
   "rules",
   "sessions",
   "storage",
+  "vex",
   "webhooks",
 ]);
 
@@ -36,6 +38,8 @@ const sectionOf = {
   overview: "overview",
   findings: "findings",
   decisions: "findings",
+  approvals: "findings",
+  vex: "findings",
   access: "access",
   bindings: "access",
   identities: "access",

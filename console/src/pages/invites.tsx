@@ -81,6 +81,7 @@ export const InvitesPage = ({ names, path }: GroupPageProps): ReactNode => {
           effect={texts.deleteInviteText}
           question={deleteInvite(removing.uid)}
           done={texts.inviteDeleted}
+          deletes={{ uid: removing.uid, name: forWhom(removing) }}
           onClose={() => setRemoving(undefined)}
         />
       ) : null}

@@ -1,15 +1,16 @@
 // Robot accounts of a group and everything below it: identities that machines assume. The open account is in the address.
 
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import type { Identity, ListIdentitiesResponse, RoleBinding } from "../../../client/package.ts";
+import type { Identity, ListIdentitiesResponse, RelationshipType, RoleBinding } from "../../../client/package.ts";
 import { bindingsOf, mine } from "../access/requests.ts";
 import { addressOf, isUid, navigate, positionIn, replaceAddress, useAddress, withParameter, withParameters } from "../address.ts";
-import { useAsk } from "../api.ts";
+import { type Question, useAsk } from "../api.ts";
 import { Confirm } from "../confirm.tsx";
 import { relativeTime } from "../format.ts";
 import { ListSection } from "../list-section.tsx";
 import { type Column, Command, Copy, Empty, Expiry, Failure, Icon, Link, Name, nameOr, Skeleton, Time } from "../parts.tsx";
 import { identitiesOf } from "../people/requests.ts";
+import { type Names, parentOf, PlaceLink, useNames } from "../places.tsx";
 import { Claims } from "../robots/claims.tsx";
 import { expiryOf, kindOf, lastUseOf, subjectOf } from "../robots/describe.ts";
 import { PresetForm } from "../robots/preset-form.tsx";
@@ -18,20 +19,18 @@ import { Setup } from "../robots/setup.tsx";
 import { texts } from "../texts/robots.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
-const parentOf = (uid: string): string => uid.slice(0, uid.lastIndexOf("/"));
-
 const LastUse = ({ identity }: { readonly identity: Identity }): ReactNode => {
   const time = lastUseOf(identity);
   return time === undefined ? <span className="quiet">{texts.notUsed}</span> : <Time time={time} />;
 };
 
-/** Says where an account is, if not in the group of the page. */
-const GroupOf = ({ uid, here }: { readonly uid: string; readonly here: string }): ReactNode => {
-  const group = parentOf(uid);
-  return group === here ? <span className="quiet">{texts.thisGroup}</span> : <Link href={addressOf(group.split("/"))}>{nameOr("", group)}</Link>;
-};
+interface Where {
+  /** The group of the page. */
+  readonly here: string;
+  readonly names: Names;
+}
 
-const columnsFor = (url: URL, here: string): readonly Column<Identity>[] => [
+const columnsFor = (url: URL, where: Where): readonly Column<Identity>[] => [
   {
     title: texts.name,
     cell: ({ uid, name, description }) => (
@@ -59,7 +58,7 @@ const columnsFor = (url: URL, here: string): readonly Column<Identity>[] => [
     ),
     minor: true,
   },
-  { title: texts.inGroup, cell: ({ uid }) => <GroupOf uid={uid} here={here} />, minor: true },
+  { title: texts.inGroup, cell: ({ uid }) => <PlaceLink uid={parentOf(uid)} {...where} />, minor: true },
   { title: texts.lastUse, cell: (identity) => <LastUse identity={identity} /> },
   { title: texts.expires, cell: (identity) => <Expiry time={expiryOf(identity)} /> },
 ];
@@ -80,12 +79,12 @@ const Bindings = ({ bindings }: { readonly bindings: readonly RoleBinding[] }): 
 
 interface RobotProps {
   readonly uid: string;
-  readonly here: string;
+  readonly where: Where;
   readonly capabilities: ReadonlySet<string>;
   readonly onRemoved: () => void;
 }
 
-const Robot = ({ identity, here, capabilities, onRemoved }: Omit<RobotProps, "uid"> & { readonly identity: Identity }): ReactNode => {
+const Robot = ({ identity, where, capabilities, onRemoved }: Omit<RobotProps, "uid"> & { readonly identity: Identity }): ReactNode => {
   const heading = useRef<HTMLHeadingElement>(null);
   const [isRemoving, setRemoving] = useState(false);
   const bindings = useAsk(bindingsOf(identity.uid));
@@ -122,7 +121,7 @@ const Robot = ({ identity, here, capabilities, onRemoved }: Omit<RobotProps, "ui
         )}
         <dt>{texts.inGroup}</dt>
         <dd>
-          <GroupOf uid={identity.uid} here={here} />
+          <PlaceLink uid={parentOf(identity.uid)} {...where} />
         </dd>
         {identity.labels.length === 0 ? null : (
           <>
@@ -161,6 +160,7 @@ const Robot = ({ identity, here, capabilities, onRemoved }: Omit<RobotProps, "ui
           effect={`${use} ${texts.removeRobotText(Number(bindings.data?.data.totalCount ?? found.length))}`}
           question={deleteRobot(identity.uid)}
           done={texts.robotRemoved}
+          deletes={identity}
           onClose={() => setRemoving(false)}
           onDone={onRemoved}
         />
@@ -174,6 +174,8 @@ const OneRobot = ({ names, path, uid, capabilities }: GroupPageProps & Pick<Robo
   const result = useAsk(identitiesOf([uid]));
   const identity = result.data?.data.identities[0];
   const toAll = withParameter(url, "robot", undefined);
+  const here = path.at(-1)?.uid ?? "";
+  const known = useNames(parentOf(uid) === here ? [] : [parentOf(uid)], path);
   return (
     <GroupFrame names={names} path={path} current="robots" sent={[result.data?.sent]}>
       <p>
@@ -182,7 +184,7 @@ const OneRobot = ({ names, path, uid, capabilities }: GroupPageProps & Pick<Robo
         </Link>
       </p>
       {result.error ? <Failure error={result.error} retry={() => void result.refetch()} /> : null}
-      {identity ? <Robot identity={identity} here={path.at(-1)?.uid ?? ""} capabilities={capabilities} onRemoved={() => navigate(toAll)} /> : null}
+      {identity ? <Robot identity={identity} where={{ here, names: known }} capabilities={capabilities} onRemoved={() => navigate(toAll)} /> : null}
       {result.data && !identity ? (
         <Empty icon="warning" title={texts.notFoundTitle}>
           <p>{texts.gone}</p>
@@ -195,56 +197,91 @@ const OneRobot = ({ names, path, uid, capabilities }: GroupPageProps & Pick<Robo
 
 const itemsOf = ({ identities }: ListIdentitiesResponse): readonly Identity[] => identities;
 
+const views = [undefined, "aws"] as const;
+
 const AllRobots = ({ names, path, capabilities }: GroupPageProps & Pick<RobotProps, "capabilities">): ReactNode => {
   const url = useAddress();
   const here = path.at(-1)?.uid ?? "";
-  const workloads = useAsk(robotsIn(here, "RELATIONSHIP_TYPE_CLAIM_MATCH", positionIn(url, "workloads")));
-  const keys = useAsk(robotsIn(here, "RELATIONSHIP_TYPE_STATIC", positionIn(url, "keys")));
-  const aws = useAsk(robotsIn(here, "RELATIONSHIP_TYPE_AWS_IDENTITY", positionIn(url, "aws")));
-  const columns = columnsFor(url, here);
+  const isAws = url.searchParams.get("view") === "aws";
+  const listOf = (type: RelationshipType, parameter: string): Question<ListIdentitiesResponse> => robotsIn(here, type, positionIn(url, parameter));
+  const workloads = useAsk(isAws ? undefined : listOf("RELATIONSHIP_TYPE_CLAIM_MATCH", "workloads"));
+  const keys = useAsk(isAws ? undefined : listOf("RELATIONSHIP_TYPE_STATIC", "keys"));
+  const aws = useAsk(isAws ? listOf("RELATIONSHIP_TYPE_AWS_IDENTITY", "aws") : undefined);
+  const lists = isAws ? [aws] : [workloads, keys];
+  const groups = lists.flatMap(({ data }) => (data ? itemsOf(data.data) : [])).map(({ uid }) => parentOf(uid));
+  const known = useNames(lists.every(({ isFetched }) => isFetched) ? groups.filter((uid) => uid !== here) : [], path);
+  const columns = columnsFor(url, { here, names: known });
   const lacking = ["identity.create", "role_bindings.create"].filter((name) => !capabilities.has(name));
   const mayAdd = capabilities.size > 0 && lacking.length === 0;
   const shared = { itemsOf, columns, count: texts.robotCount };
+  const action = mayAdd ? (
+    <button type="button" className="button" onClick={() => replaceAddress(withParameter(url, "add", ""))}>
+      <Icon name="plus" />
+      {texts.addRobot}
+    </button>
+  ) : undefined;
   return (
-    <GroupFrame names={names} path={path} current="robots" sent={[workloads.data?.sent, keys.data?.sent, aws.data?.sent]}>
-      <p className="lead">
-        {texts.robotsText} {capabilities.size === 0 || mayAdd ? "" : texts.changeNeeds(lacking)}
-      </p>
-      <ListSection
-        {...shared}
-        title={texts.workloads}
-        about={texts.workloadsText}
-        action={
-          mayAdd ? (
-            <button type="button" className="button" onClick={() => replaceAddress(withParameter(url, "add", ""))}>
-              <Icon name="plus" />
-              {texts.addRobot}
-            </button>
-          ) : undefined
-        }
-        result={workloads}
-        parameter="workloads"
-        empty={
-          <Empty icon="user" title={texts.noWorkloadsTitle}>
-            <p>{texts.noWorkloadsText}</p>
-          </Empty>
-        }
-      />
-      <ListSection
-        {...shared}
-        title={texts.keyHolders}
-        result={keys}
-        parameter="keys"
-        empty={
-          <Empty icon="key" title={texts.noKeysTitle}>
-            <p>{texts.noKeysText}</p>
-            <Command text={`gantry iam pull-tokens create --server ${location.origin} --group ${here}`} what={texts.noKeysTitle} />
-          </Empty>
-        }
-      />
-      {Number(aws.data?.data.totalCount ?? 0) > 0 || aws.error ? (
-        <ListSection {...shared} title={texts.awsRoles} result={aws} parameter="aws" empty={null} />
-      ) : null}
+    <GroupFrame names={names} path={path} current="robots" sent={lists.map(({ data }) => data?.sent)}>
+      <div className="scope">
+        <nav className="states" aria-label={texts.kindsOfRobots}>
+          {views.map((view) => (
+            <Link
+              key={view ?? ""}
+              href={withParameters(url, { view, workloads: undefined, keys: undefined, aws: undefined })}
+              isSamePage
+              aria-current={(view === "aws") === isAws ? "true" : undefined}
+              className="button"
+            >
+              {view === undefined ? texts.ciAndTokens : texts.awsRoles}
+            </Link>
+          ))}
+        </nav>
+        <p className="quiet">
+          {texts.robotsText} {capabilities.size === 0 || mayAdd ? "" : texts.changeNeeds(lacking)}
+        </p>
+      </div>
+      {isAws ? (
+        <ListSection
+          {...shared}
+          title={texts.awsRoles}
+          action={action}
+          result={aws}
+          parameter="aws"
+          empty={
+            <Empty icon="user" title={texts.noAwsTitle}>
+              <p>{texts.noAwsText}</p>
+            </Empty>
+          }
+        />
+      ) : (
+        <>
+          <ListSection
+            {...shared}
+            title={texts.workloads}
+            about={texts.workloadsText}
+            action={action}
+            result={workloads}
+            parameter="workloads"
+            empty={
+              <Empty icon="user" title={texts.noWorkloadsTitle}>
+                <p>{texts.noWorkloadsText}</p>
+              </Empty>
+            }
+          />
+          <ListSection
+            {...shared}
+            title={texts.keyHolders}
+            result={keys}
+            parameter="keys"
+            empty={
+              <Empty icon="key" title={texts.noKeysTitle}>
+                <p>{texts.noKeysText}</p>
+                <Command text={`gantry iam pull-tokens create --server ${location.origin} --group ${here}`} what={texts.noKeysTitle} />
+              </Empty>
+            }
+          />
+        </>
+      )}
       {mayAdd && url.searchParams.has("add") ? (
         <PresetForm
           path={path}

@@ -7,8 +7,9 @@ import { addressOf, positionIn, replaceAddress, segmentOf, useAddress, withParam
 import { type Question, useAsk } from "../api.ts";
 import { Confirm } from "../confirm.tsx";
 import { ListSection } from "../list-section.tsx";
-import { Badge, type Column, Empty, Failure, Icon, Link, Name, nameOr, NotFound, Section, Skeleton, Time } from "../parts.tsx";
-import { type Place, repoAt } from "../questions.ts";
+import { Badge, type Column, Empty, Failure, Icon, Link, Name, NotFound, Section, Skeleton, Time } from "../parts.tsx";
+import { isBelow as isBelowIn, type Names, parentOf, PlaceLink, type Scope, ScopeLinks, scopeIn, useNames } from "../places.tsx";
+import { repoAt } from "../questions.ts";
 import { EditRule, ImmutableForm, RetentionForm } from "../rules/forms.tsx";
 import {
   deleteImmutableTagRule,
@@ -18,39 +19,9 @@ import {
   nextRunIn,
   retentionRule,
   retentionRulesAt,
-  type Scope,
 } from "../rules/requests.ts";
 import { texts } from "../texts/rules.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
-
-const parentOf = (uid: string): string => uid.slice(0, uid.lastIndexOf("/"));
-
-const RepoLink = ({ uid }: { readonly uid: string }): ReactNode => (
-  <Link href={addressOf(parentOf(uid).split("/"), "repos", uid.split("/").at(-1) ?? "")}>
-    {texts.repoLink} {nameOr("", uid)}
-  </Link>
-);
-
-interface PlaceOfProps {
-  /** Of the rule. */
-  readonly uid: string;
-  /** The repo or group of the page. */
-  readonly here: string;
-  readonly path: readonly Place[];
-}
-
-/** Says where a rule is set: here, in a group above, or in a group or repo below, which is known by its uid only. */
-const PlaceOf = ({ uid, here, path }: PlaceOfProps): ReactNode => {
-  const place = parentOf(uid);
-  if (place === here) return <span className="quiet">{texts.thisPlace}</span>;
-  const known = path.find((each) => each.uid === place);
-  if (!known) return nameOr("", place);
-  return (
-    <Link className="words" href={addressOf(place.split("/"), "rules")}>
-      {nameOr(known.name, place)}
-    </Link>
-  );
-};
 
 const keptBy = ({ keepAll, keepLast, keepVersions, keepDays, keepPulledDays, inUseDays }: RetentionRule): string =>
   keepAll
@@ -92,12 +63,16 @@ const actionsOf = <Rule,>({ change, remove }: Partial<Actions<Rule>>, nameOf: (r
       ]
     : [];
 
-type Where = Omit<PlaceOfProps, "uid">;
+interface Where {
+  /** The repo or group of the page. */
+  readonly here: string;
+  readonly names: Names;
+}
 
 const immutableColumns = (where: Where, actions: Partial<Actions<ImmutableTagRule>>): readonly Column<ImmutableTagRule>[] => [
   { title: texts.tagPattern, cell: ({ pattern }) => <code className="long">{pattern}</code> },
   { title: texts.reason, cell: ({ description }) => <Name>{description}</Name>, minor: true },
-  { title: texts.setAt, cell: ({ uid }) => <PlaceOf uid={uid} {...where} /> },
+  { title: texts.setAt, cell: ({ uid }) => <PlaceLink uid={parentOf(uid)} page="rules" {...where} /> },
   { title: texts.created, cell: ({ createTime }) => <Time time={createTime} />, minor: true },
   ...actionsOf(actions, ({ pattern }) => pattern),
 ];
@@ -127,7 +102,7 @@ const retentionColumns = (where: Where, actions: Partial<Actions<RetentionRule>>
         {tagPattern === "" && versionRange === "" ? <span className="quiet">{texts.allTags}</span> : null}
         {repoUid === "" ? null : (
           <div className="under-badge">
-            <RepoLink uid={repoUid} />
+            {texts.repoLink} <PlaceLink uid={repoUid} {...where} />
           </div>
         )}
       </>
@@ -135,7 +110,7 @@ const retentionColumns = (where: Where, actions: Partial<Actions<RetentionRule>>
     minor: true,
   },
   { title: texts.effect, cell: keptBy },
-  { title: texts.setAt, cell: ({ uid }) => <PlaceOf uid={uid} {...where} />, minor: true },
+  { title: texts.setAt, cell: ({ uid }) => <PlaceLink uid={parentOf(uid)} page="rules" {...where} />, minor: true },
   ...actionsOf(actions, ({ name }) => name),
 ];
 
@@ -183,6 +158,7 @@ const NextRun = ({ repo }: { readonly repo: string }): ReactNode => {
 };
 
 interface Removing {
+  readonly uid: string;
   readonly about: string;
   readonly effect: string;
   readonly question: Question<unknown>;
@@ -192,12 +168,21 @@ const Rules = ({ names, path, repo: shown }: GroupPageProps & { readonly repo: R
   const url = useAddress();
   const group = path.at(-1)?.uid ?? "";
   const repo = shown?.uid;
-  const isBelow = repo === undefined && url.searchParams.get("view") === "below";
-  const scope: Scope = isBelow ? { descendantsOf: group } : { ancestorsOf: repo ?? group };
-  const where = { here: repo ?? group, path };
+  const isBelow = repo === undefined && isBelowIn(url);
+  const scope: Scope = repo === undefined ? scopeIn(url, group) : { ancestorsOf: repo };
   const own = new Set(useAsk(mine(repo ?? group)).data?.data.capabilities);
   const immutable = useAsk(immutableTagRulesAt(scope, positionIn(url, "immutable")));
   const retention = useAsk(retentionRulesAt(scope, positionIn(url, "retention")));
+  const here = repo ?? group;
+  const immutableRules = immutable.data?.data.immutableTagRules ?? [];
+  const rules = retention.data?.data.retentionRules ?? [];
+  const isSettled = immutable.isFetched && retention.isFetched;
+  const shownUids = [...[...immutableRules, ...rules].map(({ uid }) => parentOf(uid)), ...rules.map(({ repoUid }) => repoUid)];
+  const known = useNames(
+    (isSettled ? shownUids : []).filter((uid) => uid !== here),
+    path,
+  );
+  const where = { here, names: known };
   const [removing, setRemoving] = useState<Removing>();
   const mayChangeRetention = own.has("repo.update") && own.has("tag.delete");
   const mayChangeImmutable = own.has("gantry.immutable_tag_rules.update");
@@ -216,19 +201,7 @@ const Rules = ({ names, path, repo: shown }: GroupPageProps & { readonly repo: R
     <GroupFrame names={names} path={path} current="rules" sent={[immutable.data?.sent, retention.data?.sent]}>
       <div className="scope">
         {shown === undefined ? (
-          <nav className="states" aria-label={texts.scopes}>
-            {([undefined, "below"] as const).map((view) => (
-              <Link
-                key={view ?? ""}
-                href={withParameters(url, { view, immutable: undefined, retention: undefined })}
-                isSamePage
-                aria-current={(view === "below") === isBelow ? "true" : undefined}
-                className="button"
-              >
-                {view === undefined ? texts.applying : texts.below}
-              </Link>
-            ))}
-          </nav>
+          <ScopeLinks label={texts.scopes} positions={["immutable", "retention"]} />
         ) : (
           <p className="states">
             <Link className="button" href={addressOf(names, "repos", segmentOf(shown))}>
@@ -251,7 +224,7 @@ const Rules = ({ names, path, repo: shown }: GroupPageProps & { readonly repo: R
         columns={immutableColumns(where, {
           ...(mayChangeImmutable ? { change: ({ uid }) => edit("immutable", uid) } : {}),
           ...(own.has("gantry.immutable_tag_rules.delete")
-            ? { remove: ({ uid, pattern }) => setRemoving({ about: pattern, effect: texts.immutableRemoveText, question: deleteImmutableTagRule(uid) }) }
+            ? { remove: ({ uid, pattern }) => setRemoving({ uid, about: pattern, effect: texts.immutableRemoveText, question: deleteImmutableTagRule(uid) }) }
             : {}),
         })}
         count={texts.ruleCount}
@@ -273,7 +246,7 @@ const Rules = ({ names, path, repo: shown }: GroupPageProps & { readonly repo: R
           mayChangeRetention
             ? {
                 change: ({ uid }) => edit("retention", uid),
-                remove: ({ uid, name }) => setRemoving({ about: name, effect: texts.retentionRemoveText, question: deleteRetentionRule(uid) }),
+                remove: ({ uid, name }) => setRemoving({ uid, about: name, effect: texts.retentionRemoveText, question: deleteRetentionRule(uid) }),
               }
             : {},
         )}
@@ -311,6 +284,7 @@ const Rules = ({ names, path, repo: shown }: GroupPageProps & { readonly repo: R
           effect={removing.effect}
           question={removing.question}
           done={texts.ruleRemoved}
+          deletes={{ uid: removing.uid, name: removing.about }}
           onClose={() => setRemoving(undefined)}
         />
       ) : null}

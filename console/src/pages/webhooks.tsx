@@ -9,7 +9,7 @@ import { Confirm } from "../confirm.tsx";
 import { shortType } from "../events/sentence.ts";
 import { boundsOf, type DayRange, Histogram, rangeIn } from "../histogram.tsx";
 import { ListSection } from "../list-section.tsx";
-import { Badge, type Column, Copy, Empty, Icon, Link, Name, nameOr, Time } from "../parts.tsx";
+import { Badge, type Column, Copy, Dotted, Empty, Icon, Link, Name, nameOr, Time } from "../parts.tsx";
 import { pageSize } from "../questions.ts";
 import { texts } from "../texts/webhooks.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
@@ -102,7 +102,7 @@ const columnsFor = (sinks: ReadonlyMap<string, string>, again: ((delivery: Deliv
     title: texts.eventType,
     cell: ({ type }) => (
       <span className="long" title={type}>
-        <Name>{shortType(type)}</Name>
+        <Dotted>{shortType(type)}</Dotted>
       </span>
     ),
   },

@@ -1,12 +1,12 @@
 // Forms that add or change a rule.
 
-import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import type { ImmutableTagRule, RetentionRule } from "../../../client/package.ts";
 import { type Question, useAsk } from "../api.ts";
 import { Dialog } from "../dialog.tsx";
-import { announce, Failure, Icon, Skeleton } from "../parts.tsx";
-import { SameRequest } from "../same-request.tsx";
-import { usePreview, useSend } from "../send.ts";
+import { FormDialog } from "../form-dialog.tsx";
+import { announce, Failure, Skeleton } from "../parts.tsx";
+import { useSend } from "../send.ts";
 import { TextField } from "../text-field.tsx";
 import { texts } from "../texts/rules.ts";
 import { Conflict, type Shown } from "./conflict.tsx";
@@ -19,59 +19,6 @@ import {
   updateRetentionRule,
   type Version,
 } from "./requests.ts";
-
-interface RuleDialogProps {
-  readonly title: string;
-  readonly question: Question<unknown>;
-  readonly message: string;
-  readonly isSending: boolean;
-  readonly submit: () => void;
-  readonly onClose: () => void;
-  readonly children: ReactNode;
-}
-
-const RuleDialog = ({ title, question, message, isSending, submit, onClose, children }: RuleDialogProps): ReactNode => {
-  const sent = usePreview(question);
-  const notice = useRef<HTMLParagraphElement>(null);
-  // A form that is longer than the window hides it otherwise.
-  useEffect(() => {
-    if (message !== "") notice.current?.scrollIntoView({ block: "center" });
-  }, [message]);
-  return (
-    <Dialog label={title} className="dialog form-dialog" onClose={onClose}>
-      <header>
-        <h2>{title}</h2>
-        <button type="button" className="copy" aria-label={texts.close} onClick={onClose}>
-          <Icon name="close" />
-        </button>
-      </header>
-      <form
-        className="fields"
-        onSubmit={(event: FormEvent) => {
-          event.preventDefault();
-          submit();
-        }}
-        noValidate
-      >
-        {message === "" ? null : (
-          <p className="notice" role="alert" ref={notice}>
-            {message}
-          </p>
-        )}
-        {children}
-        <SameRequest sent={[sent]} />
-        <div className="form-actions">
-          <button type="button" className="button" onClick={onClose}>
-            {texts.cancel}
-          </button>
-          <button type="submit" className="button primary" aria-disabled={isSending}>
-            {title}
-          </button>
-        </div>
-      </form>
-    </Dialog>
-  );
-};
 
 interface ImmutableFormProps {
   /** Uid of a repo or of a group. */
@@ -112,7 +59,7 @@ export const ImmutableForm = ({ parent, version, onClose }: ImmutableFormProps):
     keep(stored);
   };
   return (
-    <RuleDialog
+    <FormDialog
       title={base ? texts.changeImmutable : texts.addImmutable}
       question={question}
       message={problems.isConflict ? texts.conflict : problems.message}
@@ -136,7 +83,7 @@ export const ImmutableForm = ({ parent, version, onClose }: ImmutableFormProps):
         isFirst
       />
       <TextField label={texts.reasonOptional} problem={problems.fields.description} value={description} onChange={setDescription} />
-    </RuleDialog>
+    </FormDialog>
   );
 };
 
@@ -267,7 +214,7 @@ export const RetentionForm = ({ group, repo, version, onClose }: RetentionFormPr
     keep(stored);
   };
   return (
-    <RuleDialog
+    <FormDialog
       title={base ? texts.changeRetention : texts.addRetention}
       question={question}
       message={problems.isConflict ? texts.conflict : problems.message}
@@ -329,7 +276,7 @@ export const RetentionForm = ({ group, repo, version, onClose }: RetentionFormPr
         <input type="checkbox" checked={previewOnly} onChange={({ target }) => set({ previewOnly: target.checked })} />
         {texts.previewLabel}
       </label>
-    </RuleDialog>
+    </FormDialog>
   );
 };
 

@@ -14,10 +14,8 @@ import type {
   RetentionRuleUpdate,
 } from "../../../client/package.ts";
 import type { Question } from "../api.ts";
+import type { Scope } from "../places.tsx";
 import { pageSize } from "../questions.ts";
-
-/** Rules that apply to a place, or rules of a group and everything below it. */
-export type Scope = { readonly ancestorsOf: string } | { readonly descendantsOf: string };
 
 const at = (uidp: Scope, skip: number) => ({ uidp, pageSize, ...(skip > 0 ? { skip } : {}) });
 

@@ -16,6 +16,7 @@ export const texts = {
   showRange: "Show days",
   allDays: "All days",
   asTable: "As a table",
+  chooseDays: "Choose days",
   dragHint: "Drag across the chart, or enter days in UTC.",
   rangeInvalid: "The first day must not be after the last one.",
   earlierUnknown: (first: string): string => `Days before ${first} are not counted, because there are too many entries.`,

@@ -8,14 +8,11 @@ export const texts = {
 
   groupRules: "Rules of the group",
   scopes: "Which rules",
-  applying: "Apply here",
-  below: "Here and below",
   rulesHere: "Rules of this group and of the groups above it. They apply to all repos below.",
   rulesBelow: "Rules of this group, and of groups and repos below it.",
   rulesOfRepo: "Rules of the repo and of the groups above it.",
   ruleCount: (number: number): string => counted(number, "rule", "rules"),
   setAt: "Set at",
-  thisPlace: "Here",
   repoLink: "Repo",
 
   immutable: "Immutable tags",
