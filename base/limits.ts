@@ -991,10 +991,11 @@ export const limits = {
   organizationsAskedMax: 20,
   /** How long sign-ins ask about a pending membership; it remains pending afterwards. */
   organizationsAskedMs: 30 * 24 * 60 * 60 * 1000,
-  /** Audit log: entries sealed at once, interval of checks, entries read per verification step. */
+  /** Audit log: entries sealed at once, interval of checks, entries read per verification step, age of a verification that can continue. */
   sealedMax: 500,
   sealPollMs: 500,
   verifiedMax: 2_000,
+  verifiedPartMs: 24 * 3_600_000,
   exportedEntriesMax: 500,
   /** The longest path of an entry, 29 levels: index entries hold 2,704 bytes, including a subject. */
   auditPathLengthMax: 40 + 29 * 17,

@@ -197,7 +197,9 @@ const verifyRestoredLog = async ({ read }: Store, vault: Vault, progress: Backup
   const problems: string[] = [];
   let done = 0;
   for (const root of await findChainRoots(read)) {
-    const verdict = await verifyChain(read, vault, root, undefined, (count) => progress({ done: done + count, total: 0, what: "audit log entries verified" }));
+    const verdict = await verifyChain(read, vault, root, {
+      tell: (count) => progress({ done: done + count, total: 0, what: "audit log entries verified" }),
+    });
     done += verdict.entries;
     problems.push(...verdict.problems.map((problem) => `the log of ${root}: ${problem}`));
   }
