@@ -96,7 +96,7 @@ const isThere = (path: string): Promise<boolean> =>
   );
 
 /** Creates a backup, with or without running servers. Throws a one-line Fault if there is no database or key. */
-export const backupDatabase = async (work: BackupWork, signal: AbortSignal): Promise<BackupSummary> => {
+export const backupDatabase = async (work: BackupWork, signal: AbortSignal, resumes: boolean): Promise<BackupSummary> => {
   const { settings, path, passphrase, progress, report } = work;
   const { databaseUrl, dataDirectory } = settings;
   if (databaseUrl === undefined && !(await isThere(join(dataDirectory, "postgres"))))
@@ -106,7 +106,7 @@ export const backupDatabase = async (work: BackupWork, signal: AbortSignal): Pro
   const phrase = await passphrase?.();
   const made = await withAddresses(work, true, ({ ownerUrl }) =>
     withBlobPlace(settings, (blobs) =>
-      makeBackup({ databaseUrl: ownerUrl, blobs, secretKey, passphrase: phrase, path, gantryVersion: version, signal, progress, report }),
+      makeBackup({ databaseUrl: ownerUrl, blobs, secretKey, passphrase: phrase, path, resumes, gantryVersion: version, signal, progress, report }),
     ),
   );
   await writeLastBackup(dataDirectory, made.createTime).catch((thrown: unknown) =>
