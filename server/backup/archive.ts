@@ -29,7 +29,7 @@ export interface ArchiveWriter {
   /** @param sizeBytes exact size; a piece of `content` is valid until the next one is requested */
   add(name: string, sizeBytes: number, content: AsyncIterable<Uint8Array>): Promise<Written>;
   addText(name: string, content: string): Promise<Written>;
-  /** Adds a blob of an interrupted backup, whose digest is `hex`. */
+  /** Adds a blob of an interrupted backup with the digest `hex`. */
   addDraft(name: string, sizeBytes: number, blob: DraftBlob, hex: string): Promise<Written>;
   /** Renames the backup to its final name, durably. */
   finish(): Promise<void>;

@@ -1,5 +1,4 @@
-// What interrupted backups to the same path have left: blobs, which a later backup takes from there after a check of their digests.
-// Blobs are in the order of their digests, so that a tar file is read once and nothing is kept in memory.
+// Unfinished files of interrupted backups to the same path. A later backup takes their blobs, after a check of the digests. Blobs are in the order of their digests, so that a tar file is read once and nothing is kept in memory.
 
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -9,7 +8,7 @@ import { memberKindOf } from "./format.ts";
 
 /** A blob with the expected size and digest. */
 export interface DraftBlob {
-  /** Set if the blob is a file of its own. */
+  /** File that contains this blob only; undefined in a tar file. */
   readonly path: string | undefined;
   content(): AsyncIterable<Uint8Array>;
 }
@@ -96,7 +95,7 @@ const hasDigest = async ({ content }: DraftBlob, hex: string): Promise<boolean> 
   return hash.digest("hex") === hex;
 };
 
-/** Opens what interrupted backups to this path have left. */
+/** Opens the unfinished files of interrupted backups to this path. */
 export const openDrafts = async (path: string): Promise<Drafts> => {
   const names = (await readdir(dirname(path)).catch(() => [])).filter((name) => name.startsWith(draftPrefix(path)) && name.endsWith(draftSuffix));
   const paths: string[] = [];
