@@ -1,4 +1,5 @@
-// Unfinished files of interrupted backups to the same path. A later backup takes their blobs, after a check of the digests. Blobs are in the order of their digests, so that a tar file is read once and nothing is kept in memory.
+// Unfinished files of interrupted backups to the same path. A later backup takes their blobs, after a check of the digests. Blobs are in
+// the order of their digests, so that a tar file is read once and nothing is kept in memory.
 
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
