@@ -991,10 +991,11 @@ export const limits = {
   organizationsAskedMax: 20,
   /** How long sign-ins ask about a pending membership; it remains pending afterwards. */
   organizationsAskedMs: 30 * 24 * 60 * 60 * 1000,
-  /** Audit log: entries sealed at once, interval of checks, entries read per verification step. */
+  /** Audit log: entries sealed at once, interval of checks, entries read per verification step, age of a verification that can continue. */
   sealedMax: 500,
   sealPollMs: 500,
   verifiedMax: 2_000,
+  verifiedPartMs: 24 * 3_600_000,
   exportedEntriesMax: 500,
   /** The longest path of an entry, 29 levels: index entries hold 2,704 bytes, including a subject. */
   auditPathLengthMax: 40 + 29 * 17,
@@ -1154,6 +1155,8 @@ export const limits = {
   backupTextMaxBytes: 4 * 1024 * 1024,
   /** Missing blobs before a backup aborts; more indicate a wrong location rather than a broken disk. */
   backupBrokenMax: 10_000,
+  /** Wait for the lock of a restore that was killed. */
+  restoreLockMs: 10_000,
   /** A backup without a heartbeat for this long counts as ended, and garbage collection resumes; it sends four in this time. */
   backupSilenceMs: 120_000,
   /** Manifests of up to 4 MiB held by verification. */

@@ -1,6 +1,6 @@
 // Prints the verification of the audit log, as text or JSON, and reads the output of earlier runs.
 
-import { createReadStream, readFileSync } from "node:fs";
+import { appendFileSync, createReadStream, readFileSync, rmSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { type Application, type AuditRestore, type AuditVerdict, verifyAudit, verifyRecords } from "#application";
 import { Fault } from "#base/fault.ts";
@@ -11,6 +11,8 @@ export interface AuditReport {
   readonly group: string | undefined;
   /** File with the JSON output of an earlier run. */
   readonly known: string | undefined;
+  /** File for the progress of an interrupted run. */
+  readonly resume?: string | undefined;
   readonly json: boolean;
   readonly write: (line: string) => void;
   readonly progress: (progress: Progress) => void;
@@ -50,6 +52,30 @@ const readKnownEnds = (file: string): KnownEnds => {
   return known;
 };
 
+interface ProgressFile {
+  readonly lines: readonly string[];
+  readonly note: (line: string) => void;
+  readonly remove: () => void;
+}
+
+/** Reads the progress of an interrupted run, if there is one. Throws a Fault if the file can be neither read nor written. */
+const openProgressFile = (file: string): ProgressFile => {
+  const translated = <T>(work: () => T): T => {
+    try {
+      return work();
+    } catch (cause) {
+      throw new Fault("INVALID_ARGUMENT", `--resume must name a file that can be written: ${file}`, { cause });
+    }
+  };
+  const append = (text: string): void => translated(() => appendFileSync(file, text, { mode: 0o600 }));
+  append("");
+  return {
+    lines: translated(() => readFileSync(file, "utf8").split("\n")).filter((line) => line !== ""),
+    note: (line) => append(`${line}\n`),
+    remove: () => rmSync(file, { force: true }),
+  };
+};
+
 const stateOf = ({ entries, last, notes }: AuditVerdict): string => {
   const count = entries === 1 ? "1 entry" : `${entries} entries`;
   return [...(last ? [`intact: ${count}, the last is ${last.sequence} with hash ${last.hash}`] : []), ...notes].join("; ");
@@ -69,17 +95,20 @@ const restoreLine = ({ restoreTime, backupId, stateTime, position, by }: AuditRe
 };
 
 /** Writes a line for each log and the problems of all together. Returns true if every log is intact. */
-export const reportAudit = async (application: Application, { group, known, json, write, progress }: AuditReport): Promise<boolean> => {
+export const reportAudit = async (application: Application, { group, known, resume, json, write, progress }: AuditReport): Promise<boolean> => {
   const verdicts: AuditVerdict[] = [];
+  const file = resume === undefined ? undefined : openProgressFile(resume);
   const all = await verifyAudit(application, {
     group,
     known: known === undefined ? new Map() : readKnownEnds(known),
+    ...(file === undefined ? {} : { earlier: file.lines, note: file.note }),
     progress,
     report(verdict) {
       verdicts.push(verdict);
       write(json ? verdictJson(verdict) : verdictLine(verdict));
     },
   });
+  file?.remove();
   const { problems: together, restores } = all;
   if (!json) {
     for (const restore of restores) write(restoreLine(restore));

@@ -31,7 +31,7 @@ export interface Verified {
   readonly lines: readonly string[];
 }
 
-export const verifyLogs = async ({ server }: World, asked: Partial<Pick<AuditReport, "group" | "known" | "json">> = {}): Promise<Verified> => {
+export const verifyLogs = async ({ server }: World, asked: Partial<Pick<AuditReport, "group" | "known" | "json" | "resume">> = {}): Promise<Verified> => {
   const lines: string[] = [];
   const whole = await reportAudit(server.application, {
     group: undefined,

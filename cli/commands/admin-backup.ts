@@ -12,6 +12,7 @@ import type { Terminal } from "../terminal.ts";
 interface BackupOptions {
   readonly verify?: boolean;
   readonly withKey?: boolean;
+  readonly resume?: boolean;
   readonly passphraseFile?: string;
 }
 
@@ -54,7 +55,7 @@ const verifyBackup = async (terminal: Terminal, path: string, passphraseFile: st
 export const backupCommand = (terminal: Terminal): Command =>
   newCommand({
     name: "backup",
-    usage: "[--verify] [--with-key] [--passphrase-file FILE] FILE|DIR",
+    usage: "[--verify] [--with-key] [--resume] [--passphrase-file FILE] FILE|DIR",
     description: `Back up every table and blob, in a consistent state, to a tar file. If the name ends in "/" or names an empty directory,
 the backup is a directory. Servers can keep running and writing. The command never overwrites a file. With DATABASE_URL, it
 requires a role that can read everything: the owner (GANTRY_MIGRATE_URL, or DATABASE_URL) or a member of pg_read_all_data.
@@ -65,14 +66,20 @@ secrets are included as the database stores them. Sign-ins, sessions and uploads
 
 Examples:  gantry admin backup /backups/gantry-$(date +%F).tar
            gantry admin backup --verify /backups/gantry-2026-11-23.tar
+           gantry admin backup --resume /backups/weekly/
            gantry admin backup --with-key --passphrase-file /root/passphrase /mnt/usb/gantry/`,
     wrongArguments: "file or directory required: gantry admin backup FILE",
   })
     .argument("<PATH>")
     .option("--verify", "Verify that a backup is intact and, with the secret key, that this installation wrote it")
     .option("--with-key", "Include the secret key, encrypted with a passphrase")
+    .option(
+      "--resume",
+      `If the backup is interrupted, keep what it has copied; if an earlier one to this path was, take its blobs
+after a check of their digests. Tables are read again`,
+    )
     .option(...passphraseOption)
-    .action(async (path: string, { verify = false, withKey = false, passphraseFile }: BackupOptions) => {
+    .action(async (path: string, { verify = false, withKey = false, resume = false, passphraseFile }: BackupOptions) => {
       if (verify) return verifyBackup(terminal, path, passphraseFile);
       if (passphraseFile !== undefined && !withKey) throw wrongUsage("--passphrase-file requires --with-key");
       const { work, bar } = workOf(terminal, path, passphraseFile, true);
@@ -84,6 +91,7 @@ Examples:  gantry admin backup /backups/gantry-$(date +%F).tar
         const { id, createTime, tables, rows, blobs, blobBytes, broken } = await backupDatabase(
           { ...work, passphrase: withKey && passphrase ? async () => requirePassphrase(await passphrase()) : undefined },
           interruption.signal,
+          resume,
         );
         bar.end();
         terminal.out.write(`backup ${id} of ${createTime}: ${rows} rows of ${tables} tables, ${blobs} blobs (${blobBytes} bytes)\n`);
@@ -102,6 +110,8 @@ export const restoreCommand = (terminal: Terminal): Command =>
 the database must be empty, and the connection must be its owner's (GANTRY_MIGRATE_URL, or DATABASE_URL). The command
 verifies the backup before it writes anything, and verifies the result afterwards. It requires the secret key of the
 servers, or the passphrase of a backup made with --with-key.
+
+After an interruption, run the same command again: it keeps the blobs that are stored, and all rows if they were committed.
 
 The audit log records the restore, and every organization gets an event. Event positions and audit log numbers continue
 after all earlier ones, so that clients that saw a later state miss no event.`,

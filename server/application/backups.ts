@@ -1,7 +1,7 @@
 // Backups and restores of the configured database: selects connections, key and blob storage, and records a restore for the audit
 // log, event readers and page tokens.
 
-import { lstat } from "node:fs/promises";
+import { lstat, mkdir, rm, writeFile } from "node:fs/promises";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import { nextBase, type Restore, verifyAllChains, verifyChain, writeRestore } from "#audit/log";
@@ -12,6 +12,7 @@ import {
   makeBackup,
   openKey,
   type Progress,
+  requireEmptyBlobs,
   requireRestorable,
   restoreBackup,
   type VerifiedBackup,
@@ -26,12 +27,15 @@ import { record } from "#outbox";
 import { databaseUrlOf, startEmbedded } from "#postgres";
 import {
   endRestore,
+  findBegunRestore,
   findLastPosition,
   findLastEventTime,
+  holdRestore,
   openPreparedStore,
   prepareDatabase,
   raiseAccessVersions,
   readSecretKey,
+  type RestoreHold,
   type Store,
   type Vault,
   vaultOf,
@@ -92,7 +96,7 @@ const isThere = (path: string): Promise<boolean> =>
   );
 
 /** Creates a backup, with or without running servers. Throws a one-line Fault if there is no database or key. */
-export const backupDatabase = async (work: BackupWork, signal: AbortSignal): Promise<BackupSummary> => {
+export const backupDatabase = async (work: BackupWork, signal: AbortSignal, resumes: boolean): Promise<BackupSummary> => {
   const { settings, path, passphrase, progress, report } = work;
   const { databaseUrl, dataDirectory } = settings;
   if (databaseUrl === undefined && !(await isThere(join(dataDirectory, "postgres"))))
@@ -102,7 +106,7 @@ export const backupDatabase = async (work: BackupWork, signal: AbortSignal): Pro
   const phrase = await passphrase?.();
   const made = await withAddresses(work, true, ({ ownerUrl }) =>
     withBlobPlace(settings, (blobs) =>
-      makeBackup({ databaseUrl: ownerUrl, blobs, secretKey, passphrase: phrase, path, gantryVersion: version, signal, progress, report }),
+      makeBackup({ databaseUrl: ownerUrl, blobs, secretKey, passphrase: phrase, path, resumes, gantryVersion: version, signal, progress, report }),
     ),
   );
   await writeLastBackup(dataDirectory, made.createTime).catch((thrown: unknown) =>
@@ -197,7 +201,9 @@ const verifyRestoredLog = async ({ read }: Store, vault: Vault, progress: Backup
   const problems: string[] = [];
   let done = 0;
   for (const root of await findChainRoots(read)) {
-    const verdict = await verifyChain(read, vault, root, undefined, (count) => progress({ done: done + count, total: 0, what: "audit log entries verified" }));
+    const verdict = await verifyChain(read, vault, root, {
+      tell: (count) => progress({ done: done + count, total: 0, what: "audit log entries verified" }),
+    });
     done += verdict.entries;
     problems.push(...verdict.problems.map((problem) => `the log of ${root}: ${problem}`));
   }
@@ -213,42 +219,80 @@ export interface RestoreSummary {
   readonly logProblems: readonly string[];
 }
 
-/** Restores a backup into an empty database. Verifies the whole backup before writing anything. Throws a one-line Fault. */
-export const restoreDatabase = async (work: BackupWork): Promise<RestoreSummary> => {
+interface RestoreTarget extends Addresses {
+  readonly verified: VerifiedBackup;
+  readonly secretKey: Buffer;
+  readonly hold: RestoreHold;
+  readonly blobs: BlobPlace;
+}
+
+const restoreInto = async (work: BackupWork, { verified, secretKey, ownerUrl, serverUrl, hold, blobs }: RestoreTarget): Promise<RestoreSummary> => {
   const { settings, log, path, progress, report } = work;
-  const { databaseUrl, migrateUrl, dataDirectory, auditMonths, publicUrl } = settings;
-  if (databaseUrl === undefined && (await isThere(join(dataDirectory, "postgres"))))
+  const { databaseUrl, migrateUrl, auditMonths, publicUrl } = settings;
+  const { head, manifest } = verified;
+  const nowMs = Date.now();
+  const found = await findBegunRestore(ownerUrl);
+  const begun = found?.backupId === head.id ? found : undefined;
+  if (begun === undefined) await requireEmptyBlobs(blobs);
+  else report(`Continuing an interrupted restore of this backup${begun.isLoaded ? ", whose rows and blobs are complete" : ""}`);
+  await restoreBackup({ path, verified, databaseUrl: ownerUrl, hold, begun, blobs, nowMs, progress, report });
+  if ((await readSecretKey(keyPlaceOf(settings))) === undefined) report(`The secret key is in ${await writeSecretKey(keyPlaceOf(settings), secretKey)}`);
+  const vault = vaultOf(secretKey);
+  const store = openPreparedStore({ databaseUrl: ownerUrl, log });
+  let restore: Restore;
+  let logProblems: readonly string[];
+  try {
+    logProblems = await verifyRestoredLog(store, vault, progress);
+    restore = await recordRestore(store, vault, publicUrl, { backupId: head.id, stateTime: head.createTime }, nowMs);
+  } finally {
+    await store.close();
+  }
+  // Grants the server's role its permissions.
+  const owner = databaseUrl === undefined ? ownerUrl : migrateUrl;
+  await prepareDatabase({ databaseUrl: serverUrl, ...(owner === undefined ? {} : { migrateUrl: owner }), auditMonths, progress: () => {} });
+  return {
+    restore,
+    rows: Object.values(manifest.rows).reduce((sum, count) => sum + count, 0),
+    blobs: manifest.blobs.count - manifest.brokenBlobs.length,
+    broken: manifest.brokenBlobs.length,
+    logProblems,
+  };
+};
+
+/** In the data directory while the embedded database is restored, so that an interrupted restore can be repeated. */
+const restoringMark = "restoring";
+
+/**
+ * Restores a backup into an empty database, or continues an interrupted restore of the same backup. Verifies the whole backup before
+ * writing anything. Throws a one-line Fault.
+ */
+export const restoreDatabase = async (work: BackupWork): Promise<RestoreSummary> => {
+  const { settings, report } = work;
+  const { databaseUrl, dataDirectory } = settings;
+  const mark = databaseUrl === undefined ? join(dataDirectory, restoringMark) : undefined;
+  const isCreated = mark !== undefined && (await isThere(join(dataDirectory, "postgres")));
+  if (isCreated && !(await isThere(mark)))
     throw new Fault("FAILED_PRECONDITION", `a database already exists in ${dataDirectory}. Restore into an empty directory (GANTRY_DATA)`);
   return withBlobPlace(settings, async (blobs) => {
     report("Reading all of the backup, before anything is written");
     const verified = await readBackup(work, true);
-    const { head, manifest, secretKey } = verified;
+    const { head, secretKey } = verified;
     if (secretKey === undefined) throw new Error("a restore without a key");
-    await requireRestorable(verified, blobs);
+    await requireRestorable(verified);
+    if (mark !== undefined && !isCreated) {
+      await requireEmptyBlobs(blobs);
+      await mkdir(dataDirectory, { recursive: true, mode: 0o700 });
+      await writeFile(mark, `${head.id}\n`, { mode: 0o600 });
+    }
     return withAddresses(work, false, async ({ ownerUrl, serverUrl }) => {
-      const nowMs = Date.now();
-      await restoreBackup({ path, verified, databaseUrl: ownerUrl, blobs, nowMs, progress, report });
-      if ((await readSecretKey(keyPlaceOf(settings))) === undefined) report(`The secret key is in ${await writeSecretKey(keyPlaceOf(settings), secretKey)}`);
-      const vault = vaultOf(secretKey);
-      const store = openPreparedStore({ databaseUrl: ownerUrl, log });
-      let restore: Restore;
-      let logProblems: readonly string[];
+      const hold = await holdRestore(ownerUrl);
       try {
-        logProblems = await verifyRestoredLog(store, vault, progress);
-        restore = await recordRestore(store, vault, publicUrl, { backupId: head.id, stateTime: head.createTime }, nowMs);
+        const restored = await restoreInto(work, { verified, secretKey, ownerUrl, serverUrl, hold, blobs });
+        if (mark !== undefined) await rm(mark, { force: true });
+        return restored;
       } finally {
-        await store.close();
+        await hold.release();
       }
-      // Grants the server's role its permissions.
-      const owner = databaseUrl === undefined ? ownerUrl : migrateUrl;
-      await prepareDatabase({ databaseUrl: serverUrl, ...(owner === undefined ? {} : { migrateUrl: owner }), auditMonths, progress: () => {} });
-      return {
-        restore,
-        rows: Object.values(manifest.rows).reduce((sum, count) => sum + count, 0),
-        blobs: manifest.blobs.count - manifest.brokenBlobs.length,
-        broken: manifest.brokenBlobs.length,
-        logProblems,
-      };
     });
   });
 };

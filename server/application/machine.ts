@@ -3,6 +3,7 @@
 import { readFileSync } from "node:fs";
 import { readFile, statfs } from "node:fs/promises";
 import { totalmem } from "node:os";
+import { join } from "node:path";
 import { limits } from "#base/limits.ts";
 import type { Clock } from "#base/time.ts";
 import { type Health, startProbe } from "#health";
@@ -43,14 +44,44 @@ const freeBytes = async (folder: string): Promise<number | undefined> => {
   return found === undefined || found.bsize === 0 ? undefined : found.bavail * found.bsize;
 };
 
-/** The container's memory without its file cache, which the kernel frees by itself; undefined outside of cgroup version 2. */
-const containerBytes = async (): Promise<number | undefined> => {
+interface MemoryFiles {
+  readonly used: string;
+  readonly stat: string;
+}
+
+/**
+ * Returns the files with the memory of a control group, from the lines of /proc/self/cgroup. Its own first, such as that of a systemd
+ * unit; a container sees its group as the root.
+ */
+export const memoryFiles = (groups: string): readonly MemoryFiles[] => {
+  const filesIn = (folder: string, used: string): MemoryFiles => ({ used: join(folder, used), stat: join(folder, "memory.stat") });
+  const first = /^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:(\/.*)$/m.exec(groups)?.[1];
+  const second = /^0::(\/.*)$/m.exec(groups)?.[1];
+  const [root, oldRoot] = ["/sys/fs/cgroup", "/sys/fs/cgroup/memory"];
+  return [
+    ...(first === undefined ? [] : [join(oldRoot, first), oldRoot]).map((folder) => filesIn(folder, "memory.usage_in_bytes")),
+    ...(second === undefined ? [] : [join(root, second), root]).map((folder) => filesIn(folder, "memory.current")),
+  ];
+};
+
+/** The container's memory without its file cache, which the kernel frees by itself; undefined without a control group. */
+const containerBytes = async (files: readonly MemoryFiles[]): Promise<number | undefined> => {
+  for (const { used, stat } of files)
+    try {
+      const [bytes, facts] = await Promise.all([used, stat].map((path) => readFile(path, "utf8")));
+      const cache = /^total_inactive_file (\d+)$/m.exec(facts ?? "")?.[1] ?? /^inactive_file (\d+)$/m.exec(facts ?? "")?.[1];
+      return Number(bytes) - Number(cache ?? 0);
+    } catch {
+      // The next one.
+    }
+  return undefined;
+};
+
+const readGroups = (): string => {
   try {
-    const [current, stat] = await Promise.all(["current", "stat"].map((name) => readFile(`/sys/fs/cgroup/memory.${name}`, "utf8")));
-    const cache = /^inactive_file (\d+)$/m.exec(stat ?? "")?.[1];
-    return Number(current) - Number(cache ?? 0);
+    return readFileSync("/proc/self/cgroup", "utf8");
   } catch {
-    return undefined;
+    return "";
   }
 };
 
@@ -87,6 +118,7 @@ export const watchMachine = (settings: Pick<Settings, "dataDirectory" | "blobs">
   });
   const folders = diskFolders(settings);
   const isContainer = limitBytes < totalmem();
+  const groupFiles = memoryFiles(readGroups());
   const calm = { calmBeats: limits.calmProbeBeats };
   const probes = [
     // A file system that hangs is found by the probes of the database and the blobs.
@@ -106,7 +138,7 @@ export const watchMachine = (settings: Pick<Settings, "dataDirectory" | "blobs">
     startProbe(
       health.watch("memory"),
       async () => {
-        const usedBytes = isContainer ? await containerBytes() : undefined;
+        const usedBytes = isContainer ? await containerBytes(groupFiles) : undefined;
         const share = (usedBytes ?? process.memoryUsage.rss()) / limitBytes;
         if (share > limits.memoryShareMax) throw new Error(`${Math.round(share * 100)} % of ${Math.round(limitBytes / 1e6)} MB are in use`);
       },

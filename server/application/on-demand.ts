@@ -124,8 +124,8 @@ export const setTagPolicy = async (kernel: Kernel, policy: TagPolicyDraft): Prom
 export const unsetTagPolicy = async (kernel: Kernel, policy: Omit<TagPolicyDraft, "endDate">): Promise<void> =>
   (await import("./tag-ends.ts")).unsetTagPolicy(kernel, policy);
 
-export const backupDatabase = async (work: BackupWork, signal: AbortSignal): Promise<BackupSummary> =>
-  (await import("./backups.ts")).backupDatabase(work, signal);
+export const backupDatabase = async (work: BackupWork, signal: AbortSignal, resumes: boolean): Promise<BackupSummary> =>
+  (await import("./backups.ts")).backupDatabase(work, signal, resumes);
 
 export const verifyBackupFile = async (work: BackupWork): Promise<VerifiedBackup> => (await import("./backups.ts")).verifyBackupFile(work);
 

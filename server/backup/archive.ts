@@ -3,13 +3,14 @@
 
 import { createHash, randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { type FileHandle, link, lstat, mkdir, open, readdir, rename, rm, rmdir } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { ReadableStream } from "node:stream/web";
 import { createTarDecoder, createTarPacker } from "modern-tar";
 import { Fault } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
 import { syncFolder } from "#registry/blobs";
+import { type DraftBlob, draftPrefix, draftSuffix } from "./drafts.ts";
 import { brokenBackup, manifestName, memberKindOf, sealName, sumLine, sumsName } from "./format.ts";
 
 /** A member to read; content not read before the next member is skipped. */
@@ -28,9 +29,11 @@ export interface ArchiveWriter {
   /** @param sizeBytes exact size; a piece of `content` is valid until the next one is requested */
   add(name: string, sizeBytes: number, content: AsyncIterable<Uint8Array>): Promise<Written>;
   addText(name: string, content: string): Promise<Written>;
+  /** Adds a blob of an interrupted backup with the digest `hex`. */
+  addDraft(name: string, sizeBytes: number, blob: DraftBlob, hex: string): Promise<Written>;
   /** Renames the backup to its final name, durably. */
   finish(): Promise<void>;
-  /** Deletes everything written; no effect after `finish`. */
+  /** Deletes everything written, unless a later backup may continue it; no effect after `finish`. */
   abort(): Promise<void>;
 }
 
@@ -78,8 +81,10 @@ const writeAll = async (file: FileHandle, bytes: Uint8Array): Promise<void> => {
   for (let at = 0; at < bytes.byteLength; ) at += (await file.write(bytes, at, bytes.byteLength - at)).bytesWritten;
 };
 
-const openTarWriter = async (path: string): Promise<ArchiveWriter> => {
-  const draft = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString("hex")}.unfinished`);
+const draftPath = (path: string): string => join(dirname(path), `${draftPrefix(path)}${randomBytes(4).toString("hex")}${draftSuffix}`);
+
+const openTarWriter = async (path: string, keeps: boolean): Promise<ArchiveWriter> => {
+  const draft = draftPath(path);
   const file = await open(draft, "wx", 0o600);
   const { readable, controller } = createTarPacker();
   let failure: unknown;
@@ -109,6 +114,7 @@ const openTarWriter = async (path: string): Promise<ArchiveWriter> => {
   return {
     add,
     addText: (name, content) => add(name, Buffer.byteLength(content), singlePiece(Buffer.from(content, "utf8"))),
+    addDraft: (name, sizeBytes, blob) => add(name, sizeBytes, blob.content()),
     async finish() {
       if (failure === undefined) controller.finalize();
       await writing;
@@ -124,13 +130,13 @@ const openTarWriter = async (path: string): Promise<ArchiveWriter> => {
       controller.error(new Error("ended"));
       await writing;
       await file.close().catch(() => {});
-      await rm(draft, { force: true });
+      if (!keeps) await rm(draft, { force: true });
     },
   };
 };
 
-const openFolderWriter = async (path: string): Promise<ArchiveWriter> => {
-  const draft = join(dirname(path), `.${basename(path)}.${randomBytes(4).toString("hex")}.unfinished`);
+const openFolderWriter = async (path: string, keeps: boolean): Promise<ArchiveWriter> => {
+  const draft = draftPath(path);
   await mkdir(draft, { mode: 0o700 });
   let isFinished = false;
   const add: ArchiveWriter["add"] = async (name, sizeBytes, content) => {
@@ -148,6 +154,17 @@ const openFolderWriter = async (path: string): Promise<ArchiveWriter> => {
   return {
     add,
     addText: (name, content) => add(name, Buffer.byteLength(content), singlePiece(Buffer.from(content, "utf8"))),
+    async addDraft(name, sizeBytes, blob, hex) {
+      await mkdir(dirname(join(draft, name)), { recursive: true, mode: 0o700 });
+      // Not every file system has links.
+      const isLinked =
+        blob.path !== undefined &&
+        (await link(blob.path, join(draft, name)).then(
+          () => true,
+          () => false,
+        ));
+      return isLinked ? { sha256: hex } : add(name, sizeBytes, blob.content());
+    },
     async finish() {
       await syncFolder(draft);
       // Replaces an empty directory.
@@ -159,7 +176,7 @@ const openFolderWriter = async (path: string): Promise<ArchiveWriter> => {
       isFinished = true;
     },
     async abort() {
-      if (!isFinished) await rm(draft, { recursive: true, force: true });
+      if (!isFinished && !keeps) await rm(draft, { recursive: true, force: true });
     },
   };
 };
@@ -170,15 +187,19 @@ const findFile = (path: string) =>
     throw thrown;
   });
 
-/** Opens a writer for a path: a directory if the name ends in "/" or is one, otherwise a tar file. Throws a Fault if it is taken. */
-export const openArchiveWriter = async (given: string): Promise<ArchiveWriter> => {
+/**
+ * Opens a writer for a path: a directory if the name ends in "/" or is one, otherwise a tar file. Throws a Fault if it is taken.
+ *
+ * @param keeps whether an interrupted backup stays as a draft
+ */
+export const openArchiveWriter = async (given: string, keeps = false): Promise<ArchiveWriter> => {
   const path = resolve(given);
   try {
     const found = await findFile(path);
     const isFolder = given.endsWith("/") || found?.isDirectory() === true;
     const isTaken = found !== undefined && !(found.isDirectory() && (await readdir(path)).length === 0);
     if (isTaken) throw new Fault("ALREADY_EXISTS", `${path} already exists: a backup does not overwrite files`);
-    const writer = await (isFolder ? openFolderWriter(path) : openTarWriter(path));
+    const writer = await (isFolder ? openFolderWriter : openTarWriter)(path, keeps);
     const translated = async <T>(work: Promise<T>): Promise<T> => {
       try {
         return await work;
@@ -189,6 +210,7 @@ export const openArchiveWriter = async (given: string): Promise<ArchiveWriter> =
     return {
       add: (...member) => translated(writer.add(...member)),
       addText: (...member) => translated(writer.addText(...member)),
+      addDraft: (...member) => translated(writer.addDraft(...member)),
       finish: () => translated(writer.finish()),
       abort: () => writer.abort(),
     };

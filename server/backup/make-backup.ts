@@ -5,7 +5,7 @@ import { randomBytes } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { mkdtemp, open, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { promisify } from "node:util";
 import { constants, zstdCompress } from "node:zlib";
@@ -17,6 +17,7 @@ import { timestamp } from "#base/time.ts";
 import { findBlobPlace, findBlobs, type StoredBlob } from "#registry/store";
 import { findLastPosition, holdBlobs, openSnapshot, readBackedUpSchema, type Snapshot, vaultOf } from "#db";
 import { listAuditMonths } from "#audit/store";
+import { type DraftBlob, type Drafts, openDrafts } from "./drafts.ts";
 import { type ArchiveWriter, openArchiveWriter, singlePiece, type Written } from "./archive.ts";
 import {
   type BackupHead,
@@ -55,6 +56,8 @@ export interface BackupOptions {
   readonly passphrase: string | undefined;
   /** A file, or a directory if it ends in "/" or is an empty one. */
   readonly path: string;
+  /** Take blobs of interrupted backups to the path, and leave those of this one if it is interrupted. */
+  readonly resumes: boolean;
   readonly gantryVersion: string;
   readonly signal: AbortSignal;
   readonly progress: (progress: Progress) => void;
@@ -157,6 +160,7 @@ const withSums = async (writer: ArchiveWriter, folder: string) => {
   return {
     add: (name: string, sizeBytes: number, content: AsyncIterable<Uint8Array>) => noted(name, writer.add(name, sizeBytes, content)),
     addText: (name: string, content: string) => noted(name, writer.addText(name, content)),
+    addDraft: (name: string, sizeBytes: number, blob: DraftBlob, hex: string) => noted(name, writer.addDraft(name, sizeBytes, blob, hex)),
     async finish(): Promise<{ readonly members: number; readonly sums: string }> {
       const { path, sizeBytes } = await sums.finish();
       const { sha256 } = await writer.add(sumsName, sizeBytes, createReadStream(path));
@@ -171,6 +175,7 @@ type SummingWriter = Awaited<ReturnType<typeof withSums>>;
 const writeBlobs = async (
   writer: SummingWriter,
   noted: Awaited<ReturnType<typeof noteBlobs>>,
+  drafts: Drafts | undefined,
   { blobs, report, progress }: BackupOptions,
   goesOn: () => void,
 ): Promise<readonly string[]> => {
@@ -181,9 +186,18 @@ const writeBlobs = async (
     if (broken.length > limits.backupBrokenMax)
       throw new Fault("DATA_LOSS", "too many blobs are damaged or missing. Check that GANTRY_BLOBS is the blob storage of this database");
   };
-  let doneBytes = 0;
+  let [doneBytes, kept] = [0, 0];
   for await (const { sha256, sizeBytes, key } of readNotedBlobs(noted.path)) {
     goesOn();
+    const digest = sha256.slice("sha256:".length);
+    const draft = await drafts?.find(blobName(digest), sizeBytes, digest);
+    if (draft !== undefined) {
+      await writer.addDraft(blobName(digest), sizeBytes, draft, digest);
+      kept++;
+      doneBytes += sizeBytes;
+      progress({ done: doneBytes, total: noted.sizeBytes, what: "bytes of blobs" });
+      continue;
+    }
     const found = await blobs.sizeOf(key);
     const content = found === sizeBytes ? await blobs.read(key) : undefined;
     if (content === undefined) reportBroken(sha256, found === undefined ? "is not there" : `has ${found} bytes, not ${sizeBytes}`);
@@ -196,11 +210,11 @@ const writeBlobs = async (
           progress({ done: doneBytes, total: noted.sizeBytes, what: "bytes of blobs" });
         }
       })();
-      const hex = sha256.slice("sha256:".length);
-      const written = await writer.add(blobName(hex), sizeBytes, counted);
-      if (written.sha256 !== hex) reportBroken(sha256, "does not match its digest");
+      const written = await writer.add(blobName(digest), sizeBytes, counted);
+      if (written.sha256 !== digest) reportBroken(sha256, "does not match its digest");
     }
   }
+  if (kept > 0) report(`${kept} blobs of an interrupted backup were kept`);
   return broken;
 };
 
@@ -231,11 +245,12 @@ export const makeBackup = async (options: BackupOptions): Promise<BackupSummary>
   let lost: unknown;
   const renewal = setInterval(() => void hold.renew().catch((thrown: unknown) => (lost ??= thrown)), limits.backupSilenceMs / 4);
   const goesOn = (): void => {
-    if (signal.aborted) throw new Fault("CANCELLED", "the backup was canceled and its files removed");
+    if (signal.aborted) throw new Fault("CANCELLED", `the backup was canceled${options.resumes ? "; run it again to continue it" : " and its files removed"}`);
     if (lost !== undefined) throw lost;
   };
   const folder = await mkdtemp(join(tmpdir(), "gantry-backup-"));
   let archive: ArchiveWriter | undefined;
+  let drafts: Drafts | undefined;
   let snapshot: Snapshot | undefined;
   try {
     snapshot = await openSnapshot(databaseUrl, schema.tables);
@@ -246,7 +261,9 @@ export const makeBackup = async (options: BackupOptions): Promise<BackupSummary>
       throw new Fault("FAILED_PRECONDITION", "the secret key does not match this database. Set GANTRY_SECRET_KEY_FILE to the key of its servers");
     const place = await findBlobPlace(read);
     if (place !== undefined && place.placeId !== "") await blobs.claim(place.storeId, place.placeId);
-    archive = await openArchiveWriter(path);
+    // Before its own draft exists.
+    if (options.resumes) drafts = await openDrafts(resolve(path));
+    archive = await openArchiveWriter(path, options.resumes);
     const writer = await withSums(archive, folder);
     const id = randomBytes(16).toString("hex");
     const head: BackupHead = {
@@ -266,7 +283,7 @@ export const makeBackup = async (options: BackupOptions): Promise<BackupSummary>
     const [sequences, position, noted] = [await snapshot.readSequences(), await findLastPosition(read), await noteBlobs(snapshot, folder)];
     // Ends the snapshot, which blocks PostgreSQL's vacuum.
     await snapshot.close();
-    const brokenBlobs = await writeBlobs(writer, noted, options, goesOn);
+    const brokenBlobs = await writeBlobs(writer, noted, drafts, options, goesOn);
     goesOn();
     const manifest: BackupManifest = {
       id,
@@ -282,6 +299,7 @@ export const makeBackup = async (options: BackupOptions): Promise<BackupSummary>
     await archive.addText(sealName, `${vault.seal(manifestPurpose, sha256Of(manifestText), [id])}\n`);
     await hold.renew();
     await archive.finish();
+    await drafts?.remove();
     return {
       id,
       createTime: head.createTime,
@@ -294,6 +312,7 @@ export const makeBackup = async (options: BackupOptions): Promise<BackupSummary>
   } finally {
     clearInterval(renewal);
     await archive?.abort();
+    await drafts?.close();
     await snapshot?.close();
     await hold.release();
     await rm(folder, { recursive: true, force: true });

@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import { databaseFault } from "./faults.ts";
 import { readTransactionTime } from "./database-time.ts";
 import type { Param, Read, Row, Write } from "./handle.ts";
-import { backupKey } from "./lock.ts";
+import { backupKey, restoreKey } from "./lock.ts";
 import { connectTimeoutMs } from "./connection.ts";
 import { findPrimaryUrl } from "./primary.ts";
 
@@ -202,6 +202,27 @@ export const holdBlobs = async (databaseUrl: string): Promise<BackupHold> => {
     renew: async () => void (await queryRows(client, "select 1")),
     release: () => client.end().catch(() => {}),
   };
+};
+
+/** The connection of a restore that holds its lock. */
+export interface RestoreHold {
+  /** Each statement is committed at once. */
+  readonly rows: Write;
+  release(): Promise<void>;
+}
+
+/** Throws FAILED_PRECONDITION if another restore into the database is running. */
+export const holdRestore = async (databaseUrl: string): Promise<RestoreHold> => {
+  // PostgreSQL may still be ending the connections of a restore that was killed.
+  const client = await openClient(databaseUrl, `set lock_timeout = ${limits.restoreLockMs};`);
+  const query = (text: string, values?: readonly Param[]): Promise<Row[]> => queryRows(client, text, values);
+  try {
+    await query(`select pg_advisory_lock(${restoreKey})`);
+  } catch (cause) {
+    await client.end().catch(() => {});
+    throw new Fault("FAILED_PRECONDITION", "a restore into this database is running. Wait for it", { cause });
+  }
+  return { rows: { query, writes: true, send: (text, values) => void query(text, values) }, release: () => client.end().catch(() => {}) };
 };
 
 /** A restore in one transaction, with triggers disabled. */

@@ -32,7 +32,17 @@ export {
   time,
   timeMs,
 } from "./columns.ts";
-export { type CopiedSequence, type CopiedTable, holdBlobs, type Loading, openLoading, openSnapshot, type Snapshot } from "./copying.ts";
+export {
+  type CopiedSequence,
+  type CopiedTable,
+  holdBlobs,
+  holdRestore,
+  type Loading,
+  openLoading,
+  openSnapshot,
+  type RestoreHold,
+  type Snapshot,
+} from "./copying.ts";
 export { readDatabaseTime } from "./database-time.ts";
 export {
   type DeletedRange,
@@ -75,8 +85,11 @@ export { isBackupRunning, limitPiece, lockExclusive, lockOrder, tryLockOrder } f
 export { openLooks, openTurnLoop } from "./looks.ts";
 export {
   type AppliedMigration,
+  type BegunRestore,
   beginRestore,
   endRestore,
+  findBegunRestore,
+  markLoaded,
   migrate,
   type MigrationState,
   readBackedUpSchema,

@@ -11,6 +11,8 @@ const keys = {
   binding: 7_301_412_903,
   /** Held by backups; blobs are not deleted meanwhile. */
   backup: 7_301_412_904,
+  /** Held by a restore, so that no other one continues it. */
+  restore: 7_301_412_905,
 } as const;
 
 export type LockName = keyof typeof keys;
@@ -21,6 +23,9 @@ export const lockExclusive = async (rows: Write, name: LockName): Promise<void> 
 
 /** Held on a separate connection while a backup reads blobs (copying.ts). */
 export const backupKey = keys.backup;
+
+/** Held on a separate connection while a backup is restored (copying.ts). */
+export const restoreKey = keys.restore;
 
 /**
  * Returns whether a backup reads blobs. Call it after finding the blobs to delete and before deleting them: a backup that starts in

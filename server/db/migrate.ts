@@ -27,7 +27,7 @@ export interface AppliedMigration {
   readonly compatible: boolean;
 }
 
-/** Recorded while a backup is restored, so that no server starts early. */
+/** Recorded while a backup is restored, with its ID as `sha256`, so that no server starts early. */
 const restoring: AppliedMigration = { number: 1_000_000, name: "restore", sha256: "", compatible: false };
 
 const findApplied = async (client: pg.Client): Promise<AppliedMigration[]> => {
@@ -58,7 +58,7 @@ const findMissing = async (
   const found = await findApplied(client);
   const applied = found.filter(({ number }) => number !== restoring.number);
   if (applied.length < found.length && !restores) {
-    throw migrationFailure("a restore into this database is running or was interrupted. Wait for it, or restore again into an empty database");
+    throw migrationFailure("a restore into this database is running or was interrupted. Wait for it, or repeat it with the same backup");
   }
   if (applied[0] !== undefined && applied[0].name !== migrations[0]?.name) {
     throw migrationFailure(
@@ -406,8 +406,24 @@ export const requireMigrations = async (migrations: readonly Pick<AppliedMigrati
   );
 };
 
+/** A restore that is not recorded yet. */
+export interface BegunRestore {
+  readonly backupId: string;
+  /** All rows and blobs are restored. */
+  readonly isLoaded: boolean;
+}
+
+const loadedName = "restore, loaded";
+
+/** Returns undefined if the database is not being restored. */
+export const findBegunRestore = (databaseUrl: string): Promise<BegunRestore | undefined> =>
+  withClient(databaseUrl, async (client) => {
+    const found = (await findApplied(client)).find(({ number }) => number === restoring.number);
+    return found && { backupId: found.sha256, isLoaded: found.name === loadedName };
+  });
+
 /** Throws a one-line Fault if the database has tables. */
-export const beginRestore = (databaseUrl: string): Promise<void> =>
+export const beginRestore = (databaseUrl: string, backupId: string): Promise<void> =>
   withClient(databaseUrl, async (client) => {
     await checkServer(client, configOf(databaseUrl));
     await lockMigrations(client, () => {});
@@ -423,9 +439,14 @@ export const beginRestore = (databaseUrl: string): Promise<void> =>
     if (!mayMigrate) throw migrationFailure(`role ${role} cannot create tables in the database. Set GANTRY_MIGRATE_URL to the connection of the owner`);
     await inTransaction(client, async () => {
       await client.query(createAppliedTable);
-      await recordMigration(client, restoring);
+      await recordMigration(client, { ...restoring, sha256: backupId });
     });
   });
+
+/** Call it in the transaction that loads the rows. */
+export const markLoaded = async (rows: Write): Promise<void> => {
+  await rows.query("update schema_migrations set name = $2 where number = $1", [restoring.number, loadedName]);
+};
 
 /** Lets servers start. Call it in the transaction that records the restore. */
 export const endRestore = async (rows: Write): Promise<void> => {

@@ -2,7 +2,8 @@
 // fill, forge or break it.
 
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +14,7 @@ import { text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newRoot } from "#base/uid.ts";
 import { gantryAnywhere } from "../anywhere.ts";
+import { reportAudit } from "../../cli/audit-report.ts";
 import { type Entry, hashEntry } from "../../server/audit/log/chain.ts";
 import { combineNonces, openHead, readProgress, writeHead, writeProgress } from "../../server/audit/log/heads.ts";
 import { entriesOf, sealAudit, tamper, verifyLogs } from "../audit.ts";
@@ -387,6 +389,48 @@ test("verification of one organization alone detects an older seal", async (t) =
   await deleteBehind(ground, ground.one, ground.early.last);
   await putSealBack(ground, ground.one, ground.early);
   assert.equal((await verifyLogs(ground.world, { group: ground.one })).whole, false);
+});
+
+test("attack 389: a verification continues only after entries that a run of the last day with this key has verified", async (t) => {
+  const { world, one } = await openGround(t);
+  const folder = await mkdtemp(join(tmpdir(), "gantry-resume-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, "verification");
+  const interrupt = async (): Promise<string> => {
+    const stopped = new Error("interrupted");
+    const run = reportAudit(world.server.application, {
+      ...{ group: one, known: undefined, resume: file, json: false, progress: () => {} },
+      write() {
+        throw stopped;
+      },
+    });
+    await assert.rejects(run, stopped);
+    return readFile(file, "utf8");
+  };
+  const resume = () => verifyLogs(world, { group: one, resume: file });
+  const written = await interrupt();
+  // It is exactly as good as the first run: entries before are not read again, and the end says so.
+  const found = await resume();
+  assert.equal(found.whole, true);
+  assert.match(found.lines.join("\n"), /intact: .*; entries up to \d+ were verified by an interrupted run that began at \S+Z/);
+  assert.equal(existsSync(file), false);
+  await tamper(world, "update audit_entries set caller_uid = '' where left(uid, 40) = $1 and sequence = 2", [one]);
+
+  // Of another key, or changed.
+  for (const text of ["forged\n", `A${written.slice(1)}`]) {
+    await writeFile(file, text);
+    await assert.rejects(resume(), /--resume: the file was not written by gantry audit verify with this secret key/);
+  }
+  // Of another day: everything is read again.
+  await writeFile(file, written);
+  world.clock.now += limits.verifiedPartMs;
+  assert.match((await resume()).lines.join("\n"), /NOT INTACT: entry 2 /);
+  world.clock.now -= limits.verifiedPartMs;
+  // Compared with another known end: everything is read again.
+  await writeFile(file, written);
+  const known = join(folder, "known.jsonl");
+  await writeFile(known, `${JSON.stringify({ organization: one, last: { sequence: 3, hash: "0".repeat(64) }, problems: [] })}\n`);
+  assert.match((await verifyLogs(world, { group: one, resume: file, known })).lines.join("\n"), /NOT INTACT: entry 2 /);
 });
 
 test("a clean log verifies while other parts of it are being sealed", async (t) => {

@@ -336,7 +336,7 @@ test("no server deletes a blob while a backup reads it, and every server reports
   const place = await emptyPlace();
   const ownerUrl = ownerUrlOf(place.DATABASE_URL ?? "");
   const { beginRestore } = await import("../../server/db/migrate.ts");
-  await beginRestore(ownerUrl);
+  await beginRestore(ownerUrl, "0".repeat(32));
   await assert.rejects(migrate(ownerUrl, { progress: () => {} }), /a restore into this database is running or was interrupted/);
   refused(/a restore into this database is running or was interrupted/, await admin(["restore", join(folder, "old/")], place));
 });

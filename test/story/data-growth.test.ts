@@ -1,7 +1,8 @@
 // Start, retention, backup, restore and verification with many rows. Prints times, and sizes of the tables.
 
 import assert from "node:assert/strict";
-import { chmod, mkdtemp, rm, stat, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
@@ -22,6 +23,7 @@ import { runGantry } from "../command-line.ts";
 import { asOwner, emptyDatabase, freshDatabase, ownerUrlOf, type TestDatabase } from "../database.ts";
 import { shortOrLong } from "../length.ts";
 import { openWorld, type World } from "../world.ts";
+import { gantry, gantryFile, start, stopAll } from "./processes.ts";
 
 const counts = shortOrLong({ entries: 5_000, events: 3_000, repos: 3_000 }, { entries: 50_000, events: 20_000, repos: 20_000 });
 
@@ -145,6 +147,7 @@ before(async () => {
   world.clock.now = nowMs;
 });
 after(async () => {
+  await stopAll();
   await world?.close();
   await database?.drop();
   await rm(folder, { recursive: true, force: true });
@@ -165,6 +168,31 @@ test("the tables are filled, and the log verifies entry by entry", async (t) => 
      where relkind = 'r' and relname ~ '^(audit_entries_[0-9_]+|outbox|repos)$' group by 1 order by 1`,
   ))
     t.diagnostic(`${name}: table ${table} bytes, indexes ${index} bytes`);
+});
+
+/** Starts a verification and kills it after its first pieces. Returns false if it ended before. */
+const killVerification = async (file: string): Promise<boolean> => {
+  const program = start(gantryFile, ["audit", "verify", "--resume", file], { env: environment });
+  const written = async (): Promise<boolean> => (await readFile(file, "utf8").catch(() => "")).includes("\n");
+  while (program.child.exitCode === null && !(await written()));
+  program.signal("SIGKILL");
+  await program.ended;
+  return existsSync(file);
+};
+
+test("a verification of the audit log that is killed continues after the entries that it verified, and says so", async (t) => {
+  const file = join(folder, "verification");
+  while (!(await killVerification(file)));
+  const { code, stdout, stderr } = await measure(t, "the rest of a killed verification", () =>
+    gantry(["audit", "verify", "--resume", file], { env: environment }),
+  );
+  assert.equal(code, 0, stderr);
+  const [, entries, last, until] =
+    /intact: (\d+) entries, the last is (\d+) with hash .*; entries up to (\d+) were verified by an interrupted run/.exec(stdout) ?? [];
+  const whole = await gantry(["audit", "verify"], { env: environment });
+  assert.match(whole.stdout, new RegExp(`intact: ${entries} entries, the last is ${last} with hash [0-9a-f]{64}\n`), stdout);
+  assert.ok(Number(until) >= limits.verifiedMax && Number(until) <= Number(last), stdout);
+  assert.equal(existsSync(file), false);
 });
 
 test("a start does not depend on the number of rows", async (t) => {

@@ -3,8 +3,9 @@
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync } from "node:fs";
+import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { chmod, rm, writeFile } from "node:fs/promises";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
@@ -13,16 +14,24 @@ import { isObject, type Json, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { freePort } from "../free-port.ts";
 import { shortOrLong } from "../length.ts";
+import { openMemoryGroup } from "../memory-group.ts";
+import { type NameServer, type NameServerMode, startNameServer } from "../name-server.ts";
 import { type ObjectStorage, objectStorageMissing, startObjectStorage } from "../object-storage.ts";
 import { type ReplicatedPostgres, startReplicatedPostgres, until } from "../replicated-postgres.ts";
 import { openSwallowingProxy, type SwallowingProxy } from "../swallowing-proxy.ts";
 import { gantry, gantryFile, type Program, start, stopAll } from "./processes.ts";
+import { openSink, type Sink } from "./sink.ts";
 
 const rounds = shortOrLong(1, 3);
 const silentMs = shortOrLong([3_000], [3_000, 12_000, 40_000]);
 const getsPerSecond = 50;
 const writesPerSecond = 10;
 const fullDisk = "filler";
+/** Enough that the rest is more than what a server needs at once. */
+const memoryBytes = 2 * 1024 ** 3;
+/** Half of them are left for connections of clients. */
+const openFilesMax = 1_000;
+const nameServerAddress = `127.53.${process.pid % 250}.53`;
 
 const folder = mkdtempSync(join(tmpdir(), "gantry-faults-"));
 const data = join(folder, "data");
@@ -30,11 +39,19 @@ mkdirSync(data);
 const size = limits.blobSpaceLeftBytes + 64 * 1024 * 1024;
 const isMounted = spawnSync("mount", ["-t", "tmpfs", "-o", `size=${size}`, "gantry", data]).status === 0;
 const storageMissing = objectStorageMissing();
+const memoryGroup = openMemoryGroup(memoryBytes, folder);
+const resolvConf = join(folder, "resolv.conf");
+writeFileSync(resolvConf, `nameserver ${nameServerAddress}\n`);
+/** Runs a program with its own list of name servers. */
+const withNameServer = ["unshare", "-m", "sh", "-c", `mount --bind ${resolvConf} /etc/resolv.conf && exec "$@"`, "sh"];
+const hasNameServer = spawnSync(withNameServer[0] ?? "", [...withNameServer.slice(1), "true"]).status === 0;
 
 let postgres: ReplicatedPostgres;
 let database: SwallowingProxy;
 let replica: SwallowingProxy;
 let storage: ObjectStorage | undefined;
+let names: NameServer | undefined;
+let sink: Sink;
 let server: Program;
 let url: string;
 let token: string;
@@ -57,9 +74,19 @@ before(async () => {
     GANTRY_DATA: data,
     GANTRY_LISTEN: new URL(url).host,
     GANTRY_PUBLIC_URL: url,
+    GANTRY_EGRESS_ALLOW: "127.0.0.0/8",
     ...(storage ? { GANTRY_BLOBS: storage.settingOf("faults"), AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } : {}),
   };
-  server = start(gantryFile, ["serve"], { env: environment });
+  sink = await openSink();
+  // Each delivery looks up the name again.
+  sink.answer = () => ({ status: 200, headers: { connection: "close" } });
+  if (hasNameServer) names = await startNameServer(nameServerAddress);
+  const joins = memoryGroup ? `echo $$ > ${memoryGroup.processes}; ` : "";
+  const command = [process.execPath, "--import", join(import.meta.dirname, "shifted-clock.fixture.ts"), gantryFile, "serve"];
+  server = start("-c", [`${joins}ulimit -n ${openFilesMax}; exec "$@"`, "sh", ...(hasNameServer ? withNameServer : []), ...command], {
+    node: "/bin/sh",
+    env: environment,
+  });
   await server.says(/Gantry serves/);
   const made = await gantry(["token"], { env: environment });
   assert.equal(made.code, 0, made.stderr);
@@ -67,6 +94,15 @@ before(async () => {
   const groups = (await (await fetch(`${url}/iam/v2/groups?uidp.in_root=true`, { headers: { authorization: `Bearer ${token}` } })).json()) as Json;
   assert.ok(isObject(groups));
   organization = text(objectList(groups, "groups")[0] ?? {}, "uid");
+  for (const name of hasNameServer ? ["one", "two", "three"] : []) {
+    const { port } = new URL(sink.url);
+    const response = await fetch(`${url}/events/v2/subscriptions/${organization}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({ sink: `http://${name}.gantry.example:${port}/hook` }),
+    });
+    assert.equal(response.status, 200, await response.text());
+  }
 });
 after(async () => {
   await stopAll();
@@ -74,6 +110,9 @@ after(async () => {
   await replica?.close();
   await postgres?.close();
   await storage?.stop();
+  await names?.close();
+  await sink?.close();
+  memoryGroup?.close();
   if (isMounted) spawnSync("umount", [data]);
   await rm(folder, { recursive: true, force: true });
 });
@@ -212,6 +251,48 @@ for (let round = 1; round <= rounds; round++) {
     const { pause: hold, resume } = storage ?? assert.fail();
     await measure(t, { dependency: "blobs", begin: hold, end: resume, lastsMs: 5_000, ready: 200, statuses: good });
   });
+
+  test(name("a clock that is ahead of the database's"), { timeout: 180_000 }, (t) => {
+    const shift = (): void => server.signal("SIGUSR2");
+    return measure(t, { dependency: "clock", begin: shift, end: shift, lastsMs: 3_000, ready: 200, statuses: good });
+  });
+
+  test(name("a server without free file descriptors"), { timeout: 180_000 }, async (t) => {
+    const sockets: Socket[] = [];
+    const { hostname, port } = new URL(url);
+    await measure(t, {
+      dependency: "descriptors",
+      begin: () => void sockets.push(...Array.from({ length: openFilesMax }, () => connect(Number(port), hostname).on("error", () => {}))),
+      end() {
+        for (const socket of sockets) socket.destroy();
+      },
+      lastsMs: 3_000,
+      ready: 200,
+      // New connections are closed.
+      statuses: [...good, 0],
+    });
+  });
+
+  test(name("a control group whose memory is almost used up"), {
+    timeout: 180_000,
+    skip: memoryGroup === undefined && "NOT TESTED: a control group cannot be created here",
+  }, async (t) => {
+    const { fill, empty } = memoryGroup ?? assert.fail();
+    fill(0.84);
+    await measure(t, { dependency: "memory", begin: () => fill(0.94), end: empty, lastsMs: 3_000, ready: 200, statuses: good });
+  });
+
+  for (const mode of ["failing", "silent"] as const satisfies NameServerMode[])
+    test(name(`a ${mode} name server`), {
+      timeout: 180_000,
+      skip: !hasNameServer && "NOT TESTED: a program cannot have its own name server here",
+    }, async (t) => {
+      const nameServer = names ?? assert.fail();
+      const setMode = (next: NameServerMode) => () => {
+        nameServer.mode = next;
+      };
+      await measure(t, { dependency: "dns", begin: setMode(mode), end: setMode("good"), lastsMs: 5_000, ready: 200, statuses: good });
+    });
 
   test(name("a disk that is almost full"), {
     timeout: 180_000,

@@ -142,6 +142,15 @@ test("the server certificate is shown with names and expiry, and a fix if it exp
   }
 });
 
+test("a clock that is ahead of the database's is reported with the difference", async () => {
+  const preload = `--import=${join(import.meta.dirname, "shifted-clock.fixture.ts")}`;
+  const done = await gantry(["doctor", "--json"], { env: { ...installation.environment, NODE_OPTIONS: preload, CLOCK_SHIFTED: "1" } });
+  assert.equal(done.code, 1);
+  const clock = findingsOf(done).find(({ subject }) => subject === "clock");
+  assert.equal(clock?.is, "bad");
+  assert.match(JSON.stringify(clock), /this machine's clock is (?:89|90)\.\d s ahead of the database's/);
+});
+
 test("before the first start doctor reports no problem and creates nothing", async () => {
   const data = join(installation.environment["GANTRY_DATA"] ?? "", "none");
   const done = await gantry(["doctor"], { env: { GANTRY_DATA: data } });

@@ -2,11 +2,13 @@
 
 import { isObject } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
+import { timestamp } from "#base/time.ts";
 import { findAuditEntries, findChainEnds, type StoredAuditEntry } from "#audit/store";
 import type { Read, Vault } from "#db";
 import { type Entry, hashEntry, type Link } from "./chain.ts";
 import { type Head, isSameNonce, markAt, openHead, readSealSummary } from "./heads.ts";
 import { type RestoresVerdict, restoreBefore, verifyRestores } from "./restores.ts";
+import { continuedPart, type VerifiedPart } from "./verified-part.ts";
 
 export interface Verdict {
   readonly root: string;
@@ -15,8 +17,17 @@ export interface Verdict {
   readonly entries: number;
   /** One sentence per problem; empty if intact. */
   readonly problems: readonly string[];
-  /** One sentence per known entry that a restore removed. */
+  /** One sentence per known entry that a restore removed, and one about a part that an earlier run verified. */
   readonly notes: readonly string[];
+}
+
+export interface VerifyOptions {
+  /** An earlier end of the chain, kept elsewhere. */
+  readonly known?: Link | undefined;
+  /** What an interrupted run verified; the verification continues after it, if the chain still contains it. */
+  readonly part?: VerifiedPart | undefined;
+  /** Called after each batch with the number of verified entries, including those of the part, and the last one. */
+  readonly tell?: (entries: number, last: Link, sinceMs: number | undefined) => void;
 }
 
 /** Undefined if a column has an impossible type. */
@@ -44,10 +55,11 @@ const verifyEntries = async (
   root: string,
   head: Head,
   known: Link | undefined,
-  tell: (entries: number) => void,
+  part: VerifiedPart | undefined,
+  tell: (entries: number, last: Link) => void,
 ): Promise<{ readonly entries: number; readonly problem?: string }> => {
-  let { sequence, hash } = head.dropped;
-  let entries = 0;
+  let { sequence, hash } = part?.last ?? head.dropped;
+  let entries = part?.entries ?? 0;
   const differsFromKnown = (): boolean => known?.sequence === sequence && known.hash !== hash;
   if (differsFromKnown()) return { entries, problem: `entry ${sequence} is not the one that was known before` };
   while (sequence < head.last.sequence) {
@@ -66,7 +78,7 @@ const verifyEntries = async (
       if (differsFromKnown()) return { entries, problem: `entry ${sequence} is not the one that was known before` };
       entries++;
     }
-    tell(entries);
+    tell(entries, { sequence, hash });
     if (sequence < until) return { entries, problem: until === sequence + 1 ? `entry ${until} is missing` : `entries ${sequence + 1} to ${until} are missing` };
   }
   return head.last.hash === hash ? { entries } : { entries, problem: `entry ${sequence} is not the one that was sealed` };
@@ -90,19 +102,9 @@ const explainKnown = (
   };
 };
 
-/**
- * Verifies one organization's chain.
- *
- * @param knownBefore an earlier end of the chain, kept elsewhere
- * @param tell called with the number of entries after each batch
- */
-export const verifyChain = async (
-  read: Read,
-  vault: Pick<Vault, "open">,
-  root: string,
-  knownBefore?: Link,
-  tell: (entries: number) => void = () => {},
-): Promise<Verdict> => {
+/** Verifies one organization's chain. */
+export const verifyChain = async (read: Read, vault: Pick<Vault, "open">, root: string, options: VerifyOptions = {}): Promise<Verdict> => {
+  const { known: knownBefore, tell } = options;
   const { head, first, last } = await readChain(read, vault, root);
   const restores = knownBefore === undefined ? [] : (await verifyRestores(read, vault)).restores;
   if (!head) {
@@ -119,16 +121,20 @@ export const verifyChain = async (
       };
     return { root, last: undefined, entries: 0, problems: ["the chain's seal is missing, or cannot be opened with this server's secret key"], notes: [] };
   }
-  const { known, notes } = explainKnown(head, knownBefore, restores);
+  const { known, notes: knownNotes } = explainKnown(head, knownBefore, restores);
+  const part = continuedPart(head, options.part, known);
+  const notes = part
+    ? [...knownNotes, `entries up to ${part.last.sequence} were verified by an interrupted run that began at ${timestamp(part.sinceMs)}`]
+    : knownNotes;
   const problems: string[] = [];
   if (head.brokenAt !== undefined)
     problems.push(`a seal could not be opened when entry ${head.brokenAt + 1} was written: entries up to ${head.brokenAt} are not proven`);
   if (known && known.sequence > head.last.sequence)
     problems.push(`the chain ends at entry ${head.last.sequence}, and entry ${known.sequence} was known before`);
-  const { entries, problem } = await verifyEntries(read, root, head, known, tell);
+  const { entries, problem } = await verifyEntries(read, root, head, known, part, (count, last) => tell?.(count, last, part?.sinceMs));
   // A month was dropped meanwhile.
   const now = problem === undefined ? undefined : await readChain(read, vault, root);
-  if (now?.head && now.head.dropped.sequence > head.dropped.sequence) return verifyChain(read, vault, root, knownBefore, tell);
+  if (now?.head && now.head.dropped.sequence > head.dropped.sequence) return verifyChain(read, vault, root, options);
   if (problem !== undefined) problems.push(problem);
   if (first !== undefined && first <= head.dropped.sequence && head.brokenAt === undefined)
     problems.push(`entry ${first} exists, but the first kept entry is ${head.dropped.sequence + 1}`);

@@ -3,6 +3,7 @@
 import type { Mutant } from "../mutant.ts";
 
 const verify = "server/audit/log/verify.ts";
+const verifiedPart = "server/audit/log/verified-part.ts";
 const verifyBackup = "server/backup/verify-backup.ts";
 const archive = "server/backup/archive.ts";
 
@@ -15,6 +16,8 @@ export const audit: readonly Mutant[] = [
     find: 'if (tracked && written < siblings.share(caller === "" ? limits.refusalsUnknownMax : limits.refusalsPerCallerMax)) {',
     replace: "if (tracked) {",
   },
+  { attack: 389, file: verifiedPart, find: "nowMs - sinceMs < limits.verifiedPartMs", replace: "true" },
+  { attack: 389, file: verifiedPart, find: "return isKept && isCompared ? part", replace: "return isKept ? part" },
   { attack: 182, file: verifyBackup, find: "if (manifest.sums !== sums) throw", replace: "if (false) throw" },
   { attack: 183, file: archive, find: "if (memberKindOf(name) === undefined) throw", replace: "if (false) throw" },
   { attack: 183, file: archive, find: 'if (header.type !== "file") throw', replace: "if (false) throw" },
