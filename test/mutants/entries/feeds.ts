@@ -36,6 +36,18 @@ export const feeds: readonly Mutant[] = [
     replace: "where chain = wanted.chain",
   },
   {
+    attack: 390,
+    file: "server/advisories/resources/finding.ts",
+    find: "if (name === undefined || !isVisible) return [];",
+    replace: "if (name === undefined || repo === undefined) return [];",
+  },
+  {
+    attack: 391,
+    file: "server/advisories/feeds/trusted-statements.ts",
+    find: 'platformDigest === "" || platformDigest === platform',
+    replace: "platformDigest !== platform || platformDigest === platform",
+  },
+  {
     attack: 385,
     file: "server/advisories/feeds/vex/signatures.ts",
     find: 'objectList(content, "subject").some(',
