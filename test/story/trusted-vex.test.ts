@@ -2,10 +2,13 @@
 
 import assert from "node:assert/strict";
 import { createPublicKey, generateKeyPairSync, hash } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { limits } from "#base/limits.ts";
 import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { codes } from "#base/fault.ts";
+import { runGantry } from "../command-line.ts";
 import { npm, pushImageWith } from "../image-layers.ts";
 import { descriptorOf, ociIndex, openPusher } from "../pusher.ts";
 import {
@@ -303,4 +306,23 @@ test("only strong public keys are accepted, and each organization has a limited 
   assert.equal(made.keyFingerprint, hash("sha256", createPublicKey(good).export({ format: "der", type: "spki" }), "hex"));
   for (let count = 1; count < limits.vexSourcesEach; count++) assert.equal((await attempt(good, { name: `key ${count}` })).code, 0);
   assert.equal((await attempt(good, { name: "more" })).code, codes.RESOURCE_EXHAUSTED);
+});
+
+test("the command line reads the public key of a source from a file or standard input", async () => {
+  const organization = await stage.newOrganization();
+  const { publicKey } = p256Key();
+  const file = join(stage.folder, "supplier.pub");
+  await writeFile(file, publicKey);
+  const environment = { GANTRY_SERVER: stage.world.url, GANTRY_TOKEN: await organization.token(), XDG_CONFIG_HOME: stage.folder, NO_COLOR: "1" };
+  for (const [name, source, input] of [
+    ["file", `@${file}`, ""],
+    ["input", "-", publicKey],
+  ] as const) {
+    const command = ["findings", "vex-sources", "create", "--parent", organization.name, "--name", name, "--public-key", source, "-o", "json"];
+    const made = await runGantry(command, { environment, input });
+    assert.equal(made.status, 0, made.err);
+    assert.equal((JSON.parse(made.out) as JsonObject).publicKey, publicKey);
+  }
+  const help = await runGantry(["findings", "vex-sources", "create", "--help"], { environment, columns: 200 });
+  assert.match(help.out.replaceAll(/\s+/g, " "), /--public-key TEXT .*@FILE reads a file, - standard input\./);
 });
