@@ -38,8 +38,8 @@ export const feeds: readonly Mutant[] = [
   {
     attack: 390,
     file: "server/advisories/resources/finding.ts",
-    find: "if (name === undefined || !isVisible) return [];",
-    replace: "if (name === undefined || repo === undefined) return [];",
+    find: "found, { layers, fromBaseImage }, scope)",
+    replace: "found, { layers, fromBaseImage }, { ...scope, visible: [wholeTable] })",
   },
   {
     attack: 391,
@@ -173,8 +173,8 @@ export const feeds: readonly Mutant[] = [
   {
     attack: 371,
     file: "server/advisories/resources/finding.ts",
-    find: "if (name === undefined || !isVisible) throw",
-    replace: "if (name === undefined || repo === undefined) throw",
+    find: "if (name === undefined || !isVisible) return",
+    replace: "if (name === undefined || repo === undefined) return",
   },
   {
     attack: 372,
