@@ -285,6 +285,12 @@ test("filters by base image, layer and origin select the findings that show them
       (each) => text(each, "fromBaseImage") === "FROM_BASE_IMAGE_NO" && baseOf(each) === "debian:12",
     ],
     [{ layers: [first], packages: ["none"] }, () => false],
+    [{ layers: [first], baseImages: [named] }, (each) => text(each, "layer") === first && baseOf(each) === "debian:12"],
+    [{ images: [`${tenant.name}/team/app:v1`], baseImages: [named] }, () => false],
+    [
+      { images: [`${tenant.name}/team/plain:v1`], layers: layersOf, baseImages: [named], states: ["AFFECTED_IMAGE_STATE_AFFECTED"] },
+      (each) => text(each, "repo") === "plain",
+    ],
   ];
   for (const [filter, isSelected] of cases)
     for (const protocol of ["rest", "grpc"] as const) {

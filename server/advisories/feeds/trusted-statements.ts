@@ -54,7 +54,7 @@ const compareSources = (one: TrustedStatement, other: TrustedStatement): number 
   other.sourceUid.length - one.sourceUid.length || latestFirst(one, other) || (one.sourceUid < other.sourceUid ? -1 : 1);
 
 /** A package of an image, with the digests of the platforms that have it; "" for an unknown one. */
-export interface StatedPackage {
+interface StatedPackage {
   readonly image: TaggedImage;
   readonly name: string;
   readonly version: string;

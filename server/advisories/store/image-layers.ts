@@ -143,7 +143,7 @@ export const findImagesOnBases = async (rows: Read, { images, claims }: Requeste
      select ${imageKeyText.list} from (select repo_uid, image_digest as digest, layer_count, base_chain, claimed_name from (${firstBasedText}) as first) as found
      cross join wanted where case when layer_count > 0 then base_chain = any(wanted.chains) else claimed_name = any(${named}::text[]) end order by 1`,
     values,
-    { rows: images.length, wide: true },
+    { rows: 1, wide: true },
   );
   return found.map(({ key }) => key);
 };
@@ -155,7 +155,7 @@ export const findImagesWithLayers = async (rows: Read, layers: readonly string[]
     `with held as materialized (select held.repo_uid, held.digest from ${layersInBranches("repo_uid, digest", "layers && $3::text[]")})
      select ${imageKeyText.list} from (${withIndexesText}) as found order by 1`,
     [columnOf(branches, ({ low }) => low), columnOf(branches, ({ high }) => high), [...layers]],
-    { rows: layers.length, wide: true },
+    { rows: 1, wide: true },
   );
   return found.map(({ key }) => key);
 };

@@ -108,7 +108,7 @@ export const findBaseImages = async (context: ReadContext, groups: readonly Find
 };
 
 /** Narrows a list of findings by layer and base image. */
-export interface LayerFilter {
+interface LayerFilter {
   readonly layers: ReadonlySet<string>;
   /** "" for any. */
   readonly fromBaseImage: string;
