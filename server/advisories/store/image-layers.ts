@@ -86,7 +86,8 @@ export const basedText = ({ visible, host }: BaseScope, add: (value: Param) => s
   ), based as materialized (
     select platform.repo_uid, platform.image_digest, platform.uid, platform.platform,
       case when is_shown then claimed_name else '' end as claimed_name, case when is_shown then claimed_digest else '' end as claimed_digest,
-      coalesce(base.position, 0) as layer_count, coalesce(base.chain, '') as base_chain, coalesce(base.repo_uid, '') as base_repo_uid, coalesce(base.base_digest, '') as base_digest
+      coalesce(base.position, 0) as layer_count, coalesce(base.chain, '') as base_chain,
+      coalesce(base.repo_uid, '') as base_repo_uid, coalesce(base.base_digest, '') as base_digest
     from platform cross join lateral (select split_part(claimed_name, '/', 1) <> ${add(host)}::text as is_shown) as claim
     left join (
       select distinct on (prefix.uid) prefix.uid, prefix.position, prefix.chain, ranked.repo_uid, ranked.base_digest from prefix
@@ -94,7 +95,7 @@ export const basedText = ({ visible, host }: BaseScope, add: (value: Param) => s
       order by prefix.uid, prefix.position desc, ranked.place) as base on base.uid = platform.uid
   )`;
 
-/** SQL of the first platform of each image of `based` whose base image is known by its layers, or else claimed. */
+/** SQL: of each image of `based`, the first platform with a base image that is known by its layers, or else claimed. */
 export const firstBasedText = `
   select distinct on (repo_uid, image_digest) * from based where layer_count > 0 or claimed_name <> ''
   order by repo_uid, image_digest, layer_count = 0, platform, uid`;
@@ -140,7 +141,8 @@ export const findImagesOnBases = async (rows: Read, { images, claims }: Requeste
          `(chains && wanted.chains or claimed_name = any(${named}::text[]))`,
        )}
      ), given as materialized (${withIndexesText}), ${basedText(scope, add)}
-     select ${imageKeyText.list} from (select repo_uid, image_digest as digest, layer_count, base_chain, claimed_name from (${firstBasedText}) as first) as found
+     select ${imageKeyText.list} from (
+       select repo_uid, image_digest as digest, layer_count, base_chain, claimed_name from (${firstBasedText}) as first) as found
      cross join wanted where case when layer_count > 0 then base_chain = any(wanted.chains) else claimed_name = any(${named}::text[]) end order by 1`,
     values,
     { rows: 1, wide: true },

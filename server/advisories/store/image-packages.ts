@@ -19,7 +19,8 @@ const packagesJson = ({ packages }: ImagePackagesRecord): string => {
 
 /**
  * Returns SQL of a `from` item: each tagged image with its packages. An image with layers and SBOMs has a row for each of them.
- * `platform_digest` is that of the platform's manifest, '' for imports. `from_layers` tells layers and SBOMs apart; `is_complete` is false for layers of which a part was not read.
+ * `platform_digest` is that of the platform's manifest, '' for imports. `from_layers` is false for SBOMs. `is_complete` is false for layers
+ * of which a part was not read.
  * @param condition on image.owner, image.repo, image.short_repo and image.tag
  */
 export const imagesText = (condition: string): string => `(
@@ -33,7 +34,8 @@ export const imagesText = (condition: string): string => `(
     cross join lateral (select left(repo.uid, -17) as owner, repo.name as repo, repo.name as short_repo, tag.name as tag) as image
     where sbom.state = 'IMAGE_SBOM_STATE_READ' and (sbom.digest = tag.digest or sbom.digest = manifest.digest) and ${condition}
     union all
-    select image.*, coalesce(manifest.architecture, '') as architecture, tag.digest, contents.digest, contents.packages, true, contents.state = 'IMAGE_CONTENTS_STATE_INDEXED'
+    select image.*, coalesce(manifest.architecture, '') as architecture, tag.digest, contents.digest, contents.packages, true,
+      contents.state = 'IMAGE_CONTENTS_STATE_INDEXED'
     from repos as repo
     join tags as tag on left(tag.uid, -17) = repo.uid
     left join manifests as manifest on manifest.repo_uid = repo.uid and manifest.index_digest = tag.digest
