@@ -460,6 +460,8 @@ export const limits = {
   baseImageCandidates: 200,
   /** Above this number of images, the layers of all images of the organization are read once. */
   baseImageLookups: 1_000,
+  /** Findings that a list compares with their layers, if it filters by these. */
+  layeredFindings: 50_000,
   /** Tags that are listed for a base image. */
   baseImageTags: 10,
   /** Length of the name of a base image in an annotation. */

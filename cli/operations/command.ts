@@ -15,7 +15,7 @@ import { messageReferredTo, messagesReferredTo, nounOf } from "./references.ts";
 import { buildRequest, contentReader, type Given } from "./request.ts";
 import { runInSession, type SessionOptions } from "./session.ts";
 import { type CommandShape, type FieldFlag, fieldText, shapeOf } from "./shape.ts";
-import { readValue, shownValuesMax, type ValueReader } from "./values.ts";
+import { isMultiLine, readValue, shownValuesMax, type ValueReader } from "./values.ts";
 import { type ListEdit, listFlags, runCall, runDelete, runFile, runUpdate } from "./write.ts";
 
 interface CommandOptions extends SessionOptions {
@@ -88,11 +88,15 @@ const flagText = (flag: FieldFlag): string => {
   const known = field.enum === undefined ? [] : shortValues(field.enum);
   const values = known.length === 0 || known.length > shownValuesMax ? "" : ` One of: ${known.join(", ")}.`;
   const negation = field.kind === "bool" && field.shape === "one" ? ` (--no-${flag.name}: false)` : "";
-  const secret = isSecret(flag) ? " Pass it as @FILE, or - for standard input, to keep it off the command line." : "";
+  const source = isSecret(flag)
+    ? " Pass it as @FILE, or - for standard input, to keep it off the command line."
+    : isMultiLine(field)
+      ? " @FILE reads a file, - standard input."
+      : "";
   // A single sentence is shown as a phrase without a period, like other options.
   const sentences = fieldText(flag);
-  const says = sentences.includes(". ") || values + secret !== "" ? sentences : sentences.replace(/\.$/, "");
-  return `${says}${negation}${values}${secret}`.trim() || "See the API reference";
+  const says = sentences.includes(". ") || values + source !== "" ? sentences : sentences.replace(/\.$/, "");
+  return `${says}${negation}${values}${source}`.trim() || "See the API reference";
 };
 
 /** A flag may be repeated; an empty value clears the field. */

@@ -54,9 +54,13 @@ const readStructure = async (option: string, content: string): Promise<Json> => 
   return value;
 };
 
-/** Returns true for secrets, which other users could read on a command line, and for structures and bytes. */
+/** Returns true for text of several lines, which is usually in a file. */
+export const isMultiLine = ({ kind, name, example }: FieldFact): boolean =>
+  kind === "string" && (example.includes("\n") || ["content", "readme"].includes(name));
+
+/** Returns true for secrets, which other users could read on a command line, for structures and bytes, and for text of several lines. */
 const takesContent = (field: FieldFact): boolean =>
-  field.redacted || field.inputOnly || field.kind === "bytes" || field.kind === "message" || field.kind === "any" || ["content", "readme"].includes(field.name);
+  field.redacted || field.inputOnly || field.kind === "bytes" || field.kind === "message" || field.kind === "any" || isMultiLine(field);
 
 const readOne = async (option: string, field: FieldFact, value: string, { nowMs }: ValueReader): Promise<Json> => {
   switch (field.kind) {

@@ -4229,6 +4229,16 @@ export interface GroupFindingsRequest {
   decisionStates?: readonly FindingDecisionState[] | undefined;
   /** True: only findings whose `due_time` has passed. */
   overdue?: boolean | undefined;
+  /**
+   * Only findings in images with one of these base images, as `base_image` shows it: `acme/platform/debian:12`, by
+   * digest, or the name that an annotation claims. Of an image with several platforms, the base image of the first
+   * one counts. An image that the caller may not list is the base image of no finding.
+   */
+  baseImages?: readonly string[] | undefined;
+  /** Only findings with one of these digests as their `layer`. The other filters may select 50,000 findings at most. */
+  layers?: readonly string[] | undefined;
+  /** Only findings with this `from_base_image`. The other filters may select 50,000 findings at most. */
+  fromBaseImage?: FromBaseImage | undefined;
 }
 
 /** One page of groups of findings. */
@@ -6068,6 +6078,16 @@ export interface ListFindingsRequest {
   decisionStates?: readonly FindingDecisionState[] | undefined;
   /** True: only findings whose `due_time` has passed. */
   overdue?: boolean | undefined;
+  /**
+   * Only findings in images with one of these base images, as `base_image` shows it: `acme/platform/debian:12`, by
+   * digest, or the name that an annotation claims. Of an image with several platforms, the base image of the first
+   * one counts. An image that the caller may not list is the base image of no finding.
+   */
+  baseImages?: readonly string[] | undefined;
+  /** Only findings with one of these digests as their `layer`. The other filters may select 50,000 findings at most. */
+  layers?: readonly string[] | undefined;
+  /** Only findings with this `from_base_image`. The other filters may select 50,000 findings at most. */
+  fromBaseImage?: FromBaseImage | undefined;
 }
 
 /** One page of findings. */

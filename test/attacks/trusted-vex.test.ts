@@ -6,6 +6,8 @@ import { type JsonObject, objectList, text, texts } from "#base/json.ts";
 import { builtInRoleUid } from "#authz";
 import { codes } from "#base/fault.ts";
 import { limits } from "#base/limits.ts";
+import { npm, pushImageWith } from "../image-layers.ts";
+import { descriptorOf, ociIndex, openPusher } from "../pusher.ts";
 import {
   bundleType,
   ed25519Key,
@@ -164,4 +166,35 @@ test("attack 384: where decisions need an approval, a decider cannot trust a key
   const restored = await call(`${deletions}/UndeleteDeletion`, { uid: deletion }, decider);
   assert.deepEqual([restored.code, /gantry\.findings\.require_approval/.test(restored.message)], [codes.PERMISSION_DENIED, true], restored.message);
   assert.equal((await trust(group, "by the owner", owner)).code, 0);
+});
+
+test("attack 391: a statement about one image silences nothing in an index that a pusher makes of it and of other images", async () => {
+  const [image, key] = [await stage.open(), ed25519Key()];
+  const pusher = openPusher(stage.world, image.path, image.token);
+  await stage.trust(image, key, { name: "supplier" });
+  const platform = async (architecture: string): Promise<Supplied & { readonly entry: JsonObject }> => {
+    const pushed = await pushImageWith(pusher, undefined, { architecture }, [npm("lantern", "1.0.0")]);
+    return { ...image, digest: pushed.digest, entry: { ...descriptorOf(pushed), platform: { os: "linux", architecture } } };
+  };
+  const [stated, hostile, unrelated] = [await platform("amd64"), await platform("arm64"), await platform("s390x")];
+  const about = (digest: string, statement: JsonObject = {}): JsonObject => envelope(statementAbout(digest, openvex([notAffected(statement)])), [key]);
+  const pushIndex = async (tag: string, ...manifests: readonly JsonObject[]): Promise<Supplied> => {
+    const { digest } = await pusher.manifest({ schemaVersion: 2, mediaType: ociIndex, manifests }, ociIndex, tag);
+    await stage.turn();
+    return { ...image, digest };
+  };
+  const stateOf = async ({ digest }: Supplied): Promise<string[]> =>
+    (await stage.findings(image)).filter((each) => text(each, "digest") === digest).map((each) => text(each, "state"));
+  await stage.attach(stated, about(stated.digest));
+  const alone = await pushIndex("alone", stated.entry);
+  assert.deepEqual(await stateOf(alone), ["AFFECTED_IMAGE_STATE_SUPPRESSED"], "all of its platforms are stated");
+  const mixed = await pushIndex("mixed", stated.entry, hostile.entry);
+  // As if it was for the stated architecture.
+  const disguised = await pushIndex("disguised", stated.entry, { ...hostile.entry, platform: { os: "linux", architecture: "amd64", variant: "v2" } });
+  // The document is replayed at the index, states a platform of another index, or a platform states the index.
+  await stage.attach(mixed, about(stated.digest));
+  await stage.attach(mixed, about(mixed.digest, { products: [{ "@id": `web@${unrelated.digest}` }] }));
+  await stage.attach(stated, about(stated.digest, { products: [{ "@id": `web@${mixed.digest}` }] }));
+  await stage.attach(stated, about(stated.digest, { products: [{ "@id": `web@${hostile.digest}` }] }));
+  for (const each of [mixed, disguised]) assert.deepEqual(await stateOf(each), ["AFFECTED_IMAGE_STATE_AFFECTED"]);
 });

@@ -247,6 +247,99 @@ test("groups by base image count the findings of all images, over both protocols
   assert.deepEqual(shownGroups([...objectList(first, "groups"), ...objectList(second, "groups")]), shownGroups(groups));
 });
 
+const countsOf = (reply: JsonObject): number => objectList(part(reply, "summary"), "severityCounts").reduce((sum, { count }) => sum + Number(count), 0);
+
+test("filters by base image, layer and origin select the findings that show them, in lists, totals, groups and pages", async () => {
+  const tenant = await openTenant();
+  const middle = [npm("left", "1.0.0")];
+  await pushImage(tenant.repo("platform/debian"), "12", base);
+  await pushImage(tenant.repo("platform/node"), "20", base, middle);
+  await pushImage(tenant.repo("team/app"), "v1", base, middle, own);
+  await pushImage(tenant.repo("team/plain"), "v1", base, [npm("ms", "1.8.0")]);
+  await pushImage(tenant.repo("team/other"), "v1", [debian, dpkg(["bash", "5.1"])]);
+  await pushImageWith(tenant.repo("team/claimed"), "v1", { annotations: { "org.opencontainers.image.base.name": "docker.io/library/alpine:3" } }, [
+    debian,
+    dpkg(["busybox", "1.0"]),
+  ]);
+  await turn();
+  const token = await owners.token(tenant.group);
+  const all = await listed(tenant);
+  const baseOf = (each: JsonObject): string => text(part(each, "baseImage"), "reference");
+  const layersOf = [...new Set(all.map((each) => text(each, "layer")))];
+  const [first = ""] = layersOf;
+  const named = `${tenant.name}/platform/debian:12`;
+  const cases: [JsonObject, (each: JsonObject) => boolean][] = [
+    [{ baseImages: [named] }, (each) => baseOf(each) === "debian:12"],
+    [
+      { baseImages: [`${tenant.name}/platform/node:20`, "docker.io/library/alpine:3"] },
+      (each) => ["node:20", "docker.io/library/alpine:3"].includes(baseOf(each)),
+    ],
+    [{ baseImages: ["docker.io/library/unknown:1"] }, () => false],
+    ...layersOf.map((layer): [JsonObject, (each: JsonObject) => boolean] => [{ layers: [layer] }, (each) => text(each, "layer") === layer]),
+    ...["YES", "NO", "UNKNOWN"].map((name): [JsonObject, (each: JsonObject) => boolean] => {
+      const fromBaseImage = `FROM_BASE_IMAGE_${name}`;
+      return [{ fromBaseImage }, (each) => text(each, "fromBaseImage") === fromBaseImage];
+    }),
+    [
+      { fromBaseImage: "FROM_BASE_IMAGE_NO", baseImages: [named] },
+      (each) => text(each, "fromBaseImage") === "FROM_BASE_IMAGE_NO" && baseOf(each) === "debian:12",
+    ],
+    [{ layers: [first], packages: ["none"] }, () => false],
+    [{ layers: [first], baseImages: [named] }, (each) => text(each, "layer") === first && baseOf(each) === "debian:12"],
+    [{ images: [`${tenant.name}/team/app:v1`], baseImages: [named] }, () => false],
+    [
+      { images: [`${tenant.name}/team/plain:v1`], layers: layersOf, baseImages: [named], states: ["AFFECTED_IMAGE_STATE_AFFECTED"] },
+      (each) => text(each, "repo") === "plain",
+    ],
+  ];
+  for (const [filter, isSelected] of cases)
+    for (const protocol of ["rest", "grpc"] as const) {
+      const uids = all
+        .filter(isSelected)
+        .map((each) => text(each, "uid"))
+        .sort();
+      const request = { uidp: { descendantsOf: tenant.group }, orderBy: "uid", ...filter };
+      const reply = await world.ok(findings, request, { token, protocol });
+      const name = JSON.stringify(filter);
+      assert.deepEqual(
+        objectList(reply, "findings").map((each) => text(each, "uid")),
+        uids,
+        name,
+      );
+      assert.equal(Number(reply.totalCount), uids.length, name);
+      assert.equal(countsOf(reply), uids.length, name);
+      const groups = await world.ok(grouped, { ...request, orderBy: "finding_count desc", groupBy: "FINDING_GROUP_BY_IMAGE" }, { token, protocol });
+      assert.equal(
+        objectList(groups, "groups").reduce((sum, { findingCount }) => sum + Number(findingCount), 0),
+        uids.length,
+        name,
+      );
+      const paged: string[] = [];
+      for (let pageToken = ""; ; ) {
+        const page = await world.ok(findings, { ...request, pageSize: 2, pageToken }, { token, protocol });
+        paged.push(...objectList(page, "findings").map((each) => text(each, "uid")));
+        pageToken = text(page, "nextPageToken");
+        if (pageToken === "") break;
+      }
+      assert.deepEqual(paged, uids, name);
+      const [uid] = uids;
+      if (uid === undefined) continue;
+      const byUid = await world.ok(findings, { ...request, uidp: { ids: [uid] } }, { token, protocol });
+      assert.deepEqual(
+        objectList(byUid, "findings").map((each) => text(each, "uid")),
+        [uid],
+        name,
+      );
+    }
+  // A group by base image has the findings that its base image selects.
+  for (const group of await groupsOf(tenant)) {
+    const { repoUid, digest, reference, origin } = part(group, "baseImage");
+    if (origin === undefined) continue;
+    const baseImages = [origin === "BASE_IMAGE_ORIGIN_LAYERS" ? `${String(repoUid)}@${String(digest)}` : String(reference)];
+    assert.equal((await listed(tenant, { baseImages })).length, Number(group.findingCount), baseImages[0]);
+  }
+});
+
 test("images that an earlier version read get their layers without a push", async () => {
   const tenant = await openTenant();
   await pushImage(tenant.repo("platform/debian"), "12", base);
@@ -327,4 +420,37 @@ test("attack 388: a caller who may list an image but not its base image learns n
   // Once the caller may list the base image, it is shown.
   await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: tenant.platform, roleBinding }, { token: owner });
   assert.deepEqual(shown(await listed(tenant, request, viewer)), ["app BASH-1 1 YES base=secret-base:12", "app MS-1 2 NO base=secret-base:12"]);
+});
+
+test("attack 390: filters by base image, layer and origin find nothing by a base image that the caller may not list", async () => {
+  const tenant = await openTenant();
+  const pushedBase = await pushImage(tenant.repo("platform/secret-base"), "12", base);
+  await pushImage(tenant.repo("team/app"), "v1", base, own);
+  await turn();
+  const owner = await owners.token(tenant.group);
+  const claimMatch = { issuer: "https://issuer.example.com", subject: `reader of ${tenant.team}` };
+  const identity = { parent: tenant.group, identity: { name: "team-reader", claimMatch } };
+  const identityUid = text(await world.ok("iam.IdentitiesService/CreateIdentity", identity, { token: owner }), "uid");
+  const roleBinding = { identityUid, roleUid: builtInRoleUid("viewer") };
+  await world.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: tenant.team, roleBinding }, { token: owner });
+  const viewer = await world.token(identityUid);
+  const within = { uidp: { descendantsOf: tenant.team } };
+  const found = await listed(tenant, within);
+  const repoUid = text(part(found[0] ?? {}, "baseImage"), "repoUid");
+  assert.notEqual(repoUid, "");
+  const names = [`${tenant.name}/platform/secret-base:12`, `${repoUid}@${pushedBase.digest}`];
+  for (const name of names) {
+    assert.equal((await listed(tenant, { ...within, baseImages: [name] })).length, 2);
+    // As for an image that does not exist.
+    assert.deepEqual(await listed(tenant, { ...within, baseImages: [name] }, viewer), []);
+    assert.deepEqual(await listed(tenant, { ...within, baseImages: [`${tenant.name}/platform/absent:1`] }, viewer), []);
+    const groups = await world.ok(grouped, { groupBy: "FINDING_GROUP_BY_IMAGE", ...within, baseImages: [name] }, { token: viewer });
+    assert.equal(Number(groups.totalCount ?? 0), 0);
+  }
+  assert.equal((await listed(tenant, { ...within, fromBaseImage: "FROM_BASE_IMAGE_YES" })).length, 1);
+  for (const fromBaseImage of ["FROM_BASE_IMAGE_YES", "FROM_BASE_IMAGE_NO"]) assert.deepEqual(await listed(tenant, { ...within, fromBaseImage }, viewer), []);
+  assert.equal((await listed(tenant, { ...within, fromBaseImage: "FROM_BASE_IMAGE_UNKNOWN" }, viewer)).length, 2);
+  // A layer that the caller's images have as well is theirs; findings of others stay out.
+  const layers = [...new Set(found.map((each) => text(each, "layer")))];
+  assert.deepEqual(shown(await listed(tenant, { layers }, viewer)), ["app BASH-1 1 UNKNOWN", "app MS-1 2 UNKNOWN"]);
 });

@@ -2,10 +2,15 @@
 
 import assert from "node:assert/strict";
 import { createPublicKey, generateKeyPairSync, hash } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { limits } from "#base/limits.ts";
 import { type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { codes } from "#base/fault.ts";
+import { runGantry } from "../command-line.ts";
+import { npm, pushImageWith } from "../image-layers.ts";
+import { descriptorOf, ociIndex, openPusher } from "../pusher.ts";
 import {
   bundleType,
   cve,
@@ -170,6 +175,83 @@ test("an advisory about several CVE IDs is suppressed only if the source states 
   assert.deepEqual(await stage.states(image), ["SUPPRESSED NOT_AFFECTED s", "SUPPRESSED NOT_AFFECTED s"]);
 });
 
+/** Pushes an image for two platforms, with its tags and digests. */
+const pushIndex = async (image: Supplied, tag: string, packages: Readonly<Record<string, readonly string[]>>): Promise<Record<string, Supplied>> => {
+  const pusher = openPusher(stage.world, image.path, image.token);
+  const found: Record<string, Supplied> = {};
+  const manifests: JsonObject[] = [];
+  for (const [architecture, names] of Object.entries(packages)) {
+    const pushed = await pushImageWith(
+      pusher,
+      undefined,
+      { architecture, annotations: { tag } },
+      names.map((name) => npm(name, "1.0.0")),
+    );
+    manifests.push({ ...descriptorOf(pushed), platform: { os: "linux", architecture } });
+    found[architecture] = { ...image, digest: pushed.digest };
+  }
+  const { digest } = await pusher.manifest({ schemaVersion: 2, mediaType: ociIndex, manifests }, ociIndex, tag);
+  await stage.turn();
+  return { ...found, index: { ...image, digest } };
+};
+
+const statesOf = async (image: Supplied, { digest }: Supplied): Promise<string[]> =>
+  (await stage.findings(image)).filter((each) => text(each, "digest") === digest).map((each) => text(each, "state").replace("AFFECTED_IMAGE_STATE_", ""));
+
+test("statements about platforms suppress a finding of their index once each platform with the package is stated", async () => {
+  const [image, key] = [await stage.open(), p256Key()];
+  await stage.trust(image, key, { name: "s" });
+  const { index = image, amd64 = image, arm64 = image } = await pushIndex(image, "multi", { amd64: ["lantern"], arm64: ["lantern"], s390x: ["other"] });
+  assert.deepEqual(await statesOf(image, index), ["AFFECTED"]);
+  await stage.attach(amd64, signed(amd64, key, notAffected()));
+  assert.deepEqual(await statesOf(image, index), ["AFFECTED"]);
+  await stage.attach(arm64, signed(arm64, key, notAffected({ products: [{ "@id": `registry.example/web@${arm64.digest}` }] })));
+  assert.deepEqual(await statesOf(image, index), ["SUPPRESSED"]);
+  // The latest statement about each platform counts, whether it is about the platform or the index.
+  await stage.attach(index, signed(index, key, notAffected({ status: "affected", timestamp: "2026-01-20T00:00:00Z" })));
+  assert.deepEqual(await statesOf(image, index), ["AFFECTED"]);
+  await stage.attach(amd64, signed(amd64, key, notAffected({ timestamp: "2026-01-21T00:00:00Z" })));
+  assert.deepEqual(await statesOf(image, index), ["AFFECTED"]);
+  await stage.attach(arm64, signed(arm64, key, notAffected({ timestamp: "2026-01-21T00:00:00Z" })));
+  assert.deepEqual(await statesOf(image, index), ["SUPPRESSED"]);
+});
+
+test("a document about an index may state one of its platforms as a product", async () => {
+  const [image, key] = [await stage.open(), p256Key()];
+  await stage.trust(image, key, { name: "s" });
+  const { index = image, amd64 = image, arm64 = image } = await pushIndex(image, "multi", { amd64: ["lantern"], arm64: ["lantern"] });
+  const about = ({ digest }: Supplied): JsonObject => notAffected({ products: [{ "@id": `registry.example/web@${digest}` }] });
+  await stage.attach(index, signed(index, key, about(amd64)));
+  assert.deepEqual(await statesOf(image, index), ["AFFECTED"]);
+  await stage.attach(index, signed(index, key, about(arm64)));
+  assert.deepEqual(await statesOf(image, index), ["SUPPRESSED"]);
+});
+
+test("a statement about a tagged index counts for its platforms that have tags of their own, and is shown at them", async () => {
+  const [image, key] = [await stage.open(), p256Key()];
+  await stage.trust(image, key, { name: "s" });
+  const { index = image, amd64 = image, arm64 = image } = await pushIndex(image, "multi", { amd64: ["lantern"], arm64: ["lantern"] });
+  const pusher = openPusher(stage.world, image.path, image.token);
+  for (const [tag, { digest }] of Object.entries({ "multi-amd64": amd64, "multi-arm64": arm64 })) {
+    const manifest = await pusher.send("GET", `manifests/${digest}`, undefined, { accept: "*/*" });
+    const type = manifest.headers.get("content-type") ?? "";
+    assert.equal((await pusher.send("PUT", `manifests/${tag}`, await manifest.text(), { "content-type": type })).status, 201);
+  }
+  await stage.turn();
+  const all = async (): Promise<string[]> => (await Promise.all([index, amd64, arm64].map((each) => statesOf(image, each)))).flat();
+  assert.deepEqual(await all(), ["AFFECTED", "AFFECTED", "AFFECTED"]);
+  await stage.attach(index, signed(index, key, notAffected({ products: [{ "@id": `registry.example/web@${amd64.digest}` }] })));
+  assert.deepEqual(await all(), ["AFFECTED", "SUPPRESSED", "AFFECTED"]);
+  await stage.attach(index, signed(index, key, notAffected()));
+  assert.deepEqual(await all(), ["SUPPRESSED", "SUPPRESSED", "SUPPRESSED"]);
+  const shown = (await stage.findings(image)).filter((each) => text(each, "digest") === arm64.digest);
+  assert.equal(objectList(shown[0] ?? {}, "vexStatements").length, 1);
+  // Without its tag, the index is no image of which findings are listed, and its statements end with it.
+  assert.equal((await pusher.send("DELETE", "manifests/multi")).status, 202);
+  await stage.turn();
+  assert.deepEqual(await statesOf(image, amd64), ["AFFECTED"]);
+});
+
 test("a source counts in its group and those below, and only in its repo if it names one", async () => {
   const [image, key] = [await stage.open(), p256Key()];
   const [finding = {}] = await stage.findings(image);
@@ -224,4 +306,23 @@ test("only strong public keys are accepted, and each organization has a limited 
   assert.equal(made.keyFingerprint, hash("sha256", createPublicKey(good).export({ format: "der", type: "spki" }), "hex"));
   for (let count = 1; count < limits.vexSourcesEach; count++) assert.equal((await attempt(good, { name: `key ${count}` })).code, 0);
   assert.equal((await attempt(good, { name: "more" })).code, codes.RESOURCE_EXHAUSTED);
+});
+
+test("the command line reads the public key of a source from a file or standard input", async () => {
+  const organization = await stage.newOrganization();
+  const { publicKey } = p256Key();
+  const file = join(stage.folder, "supplier.pub");
+  await writeFile(file, publicKey);
+  const environment = { GANTRY_SERVER: stage.world.url, GANTRY_TOKEN: await organization.token(), XDG_CONFIG_HOME: stage.folder, NO_COLOR: "1" };
+  for (const [name, source, input] of [
+    ["file", `@${file}`, ""],
+    ["input", "-", publicKey],
+  ] as const) {
+    const command = ["findings", "vex-sources", "create", "--parent", organization.name, "--name", name, "--public-key", source, "-o", "json"];
+    const made = await runGantry(command, { environment, input });
+    assert.equal(made.status, 0, made.err);
+    assert.equal((JSON.parse(made.out) as JsonObject).publicKey, publicKey);
+  }
+  const help = await runGantry(["findings", "vex-sources", "create", "--help"], { environment, columns: 200 });
+  assert.match(help.out.replaceAll(/\s+/g, " "), /--public-key TEXT .*@FILE reads a file, - standard input\./);
 });

@@ -276,6 +276,8 @@ interface ImagePackage {
   readonly version: string;
   readonly tags: Set<string>;
   readonly architectures: Set<string>;
+  /** Digests of the platforms with the package, and their architectures. */
+  readonly platforms: Map<string, string>;
   isFromLayers: boolean;
 }
 
@@ -303,11 +305,13 @@ const packagesOf = (images: readonly TaggedImage[], affecting: ReadonlyMap<strin
     for (const [name, version] of versions.flatMap(([each, some]) => [some].flat().map((one): [string, string] => [each, one]))) {
       if (!affecting.has(versionKey(image.owner, name, version))) continue;
       const key = JSON.stringify([image.owner, image.repo, identity, name, version]);
-      const known = found.get(key) ?? { image, identity, name, version, tags: new Set<string>(), architectures: new Set<string>(), isFromLayers: false };
+      const fresh = { tags: new Set<string>(), architectures: new Set<string>(), platforms: new Map<string, string>(), isFromLayers: false };
+      const known = found.get(key) ?? { image, identity, name, version, ...fresh };
       found.set(key, known);
       known.isFromLayers ||= image.fromLayers;
       known.tags.add(image.tag);
       known.architectures.add(image.architecture);
+      known.platforms.set(image.platformDigest, image.architecture);
     }
   }
   return withoutRepeated([...found.values()]);
@@ -320,7 +324,7 @@ const draftsOf = (
   countingStatement: CountingStatement,
 ): AffectedImageDraft[] => {
   const drafts = new Map<string, AffectedImageDraft>();
-  for (const { image, identity, name, version, tags, architectures } of packages) {
+  for (const { image, identity, name, version, tags, architectures, platforms } of packages) {
     const { owner, repo, repoUid, digest } = image;
     for (const { advisory, verdict, suppressors, decisions } of affecting.get(versionKey(owner, name, version)) ?? []) {
       const machines = [...architectures].filter((each) => verdict.isFor?.(each) ?? true);
@@ -330,7 +334,8 @@ const draftsOf = (
       const judged = verdict.state === "affected" ? "AFFECTED_IMAGE_STATE_AFFECTED" : "AFFECTED_IMAGE_STATE_UNDER_INVESTIGATION";
       const undecidedState = suppressor ? "AFFECTED_IMAGE_STATE_SUPPRESSED" : judged;
       const decision = countingDecision(decisions, { image, packageName: name, tags });
-      const statement = decision ? undefined : countingStatement(image, name, version, advisory);
+      const affected = [...platforms].flatMap(([platform, architecture]) => (machines.includes(architecture) ? [platform] : []));
+      const statement = decision ? undefined : countingStatement({ image, name, version, platforms: affected }, advisory);
       const decided = decision ? decisionMessage(decision) : statement && statementMessage(statement);
       const uid = affectedImageUid(owner, repo, identity, name, version, advisory.uid);
       drafts.set(uid, {

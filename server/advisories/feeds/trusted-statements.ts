@@ -32,9 +32,19 @@ const neededIds = ({ advisoryId, aliases }: MatchableAdvisory): ReadonlySet<stri
   return cves.map((cve) => new Set([cve, ...others]));
 };
 
-/** Of one source: the statement to show, or that the finding stays open, or undefined if it states too little. */
-const verdictOf = (statements: readonly TrustedStatement[], needed: readonly ReadonlySet<string>[]): TrustedStatement | "open" | undefined => {
-  const latest = needed.map((ids) => statements.filter(({ vulnerability }) => ids.has(vulnerability)).sort(latestFirst)[0]);
+/**
+ * Of one source: the statement to show, or that the finding stays open, or undefined if it states too little. Each platform with the package
+ * must be stated: by itself, or with the whole image.
+ */
+const verdictOf = (
+  statements: readonly TrustedStatement[],
+  needed: readonly ReadonlySet<string>[],
+  platforms: readonly string[],
+): TrustedStatement | "open" | undefined => {
+  const latest = needed.flatMap((ids) => {
+    const about = statements.filter(({ vulnerability }) => ids.has(vulnerability)).sort(latestFirst);
+    return platforms.map((platform) => about.find(({ platformDigest }) => platformDigest === "" || platformDigest === platform));
+  });
   if (latest.some((each) => each && !silences(each))) return "open";
   return latest.every((each) => each !== undefined) ? latest.sort((one, other) => (one && other ? latestFirst(one, other) : 0))[0] : undefined;
 };
@@ -43,7 +53,15 @@ const verdictOf = (statements: readonly TrustedStatement[], needed: readonly Rea
 const compareSources = (one: TrustedStatement, other: TrustedStatement): number =>
   other.sourceUid.length - one.sourceUid.length || latestFirst(one, other) || (one.sourceUid < other.sourceUid ? -1 : 1);
 
-export type CountingStatement = (image: TaggedImage, packageName: string, version: string, advisory: MatchableAdvisory) => TrustedStatement | undefined;
+/** A package of an image, with the digests of the platforms that have it; "" for an unknown one. */
+interface StatedPackage {
+  readonly image: TaggedImage;
+  readonly name: string;
+  readonly version: string;
+  readonly platforms: readonly string[];
+}
+
+export type CountingStatement = (found: StatedPackage, advisory: MatchableAdvisory) => TrustedStatement | undefined;
 
 const imageKey = ({ repoUid, digest }: StatedImage): string => `${repoUid}@${digest}`;
 
@@ -54,11 +72,11 @@ const readTrustedStatements = async (rows: Read, images: readonly TaggedImage[],
   const ids = [...new Set(advisories.flatMap(({ advisoryId, aliases }) => [advisoryId, ...aliases]))];
   const found = stated.length === 0 ? [] : await findTrustedStatements(rows, stated, ids);
   const byImage = Map.groupBy(found, imageKey);
-  return (image, packageName, version, advisory) => {
-    const about = byImage.get(imageKey(image))?.filter((each) => isAbout(each, image, packageName, version)) ?? [];
+  return ({ image, name, version, platforms }, advisory) => {
+    const about = byImage.get(imageKey(image))?.filter((each) => isAbout(each, image, name, version)) ?? [];
     if (about.length === 0) return undefined;
     const needed = neededIds(advisory);
-    const verdicts = [...Map.groupBy(about, ({ sourceUid }) => sourceUid).values()].map((own) => verdictOf(own, needed));
+    const verdicts = [...Map.groupBy(about, ({ sourceUid }) => sourceUid).values()].map((own) => verdictOf(own, needed, platforms));
     if (verdicts.includes("open")) return undefined;
     return verdicts.filter((each) => each !== undefined && each !== "open").sort(compareSources)[0];
   };

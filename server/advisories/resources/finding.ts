@@ -13,6 +13,9 @@ import {
   countOpenFindings,
   findFindingDays,
   findFindingGroups,
+  findFoundPackages,
+  findImagesOnBases,
+  findImagesWithLayers,
   type FindingGroup,
   type FindingGroupBy,
   findPendingImages,
@@ -24,6 +27,7 @@ import {
   isFindingGroupBy,
   noDueDate,
   readExploitFacts,
+  type RequestedBases,
   type VexStatement,
   withoutDueTime,
 } from "#advisories/store";
@@ -32,7 +36,7 @@ import { withEndOfLife } from "#registry/lifecycle";
 import { findDigestsInUse, findNamedDigests, findRepoByName, findTaggedDigests, type RepoRange, type ReportedImage } from "#registry/store";
 import { type Condition, countRows, countRowsBy, type Selection, wholeTable } from "#db";
 import { coverageStatement, placesOf, unjudgedOfDigests, unjudgedOfTags } from "./coverage/statement.ts";
-import { baseScopeOf, findBaseImages, findLayers } from "./rules/base-images.ts";
+import { baseScopeOf, filterByLayers, findBaseImages, findLayers } from "./rules/base-images.ts";
 import { withoutExpiredDecision } from "./rules/expired-decision.ts";
 
 /** By rank. */
@@ -49,16 +53,20 @@ interface NamedImage extends ImageInRepo {
   readonly image: string;
 }
 
-const readNamedImages = async ({ request, rows, services, visiblePaths }: ReadContext): Promise<NamedImage[]> => {
-  const host = new URL(services.publicUrl).host;
+/** Returns the digests of an image; none if it does not exist or the caller does not see it. */
+const findVisibleImages = async ({ rows, services, visiblePaths }: ReadContext, image: string): Promise<ImageInRepo[]> => {
+  const name = readImageName(image, new URL(services.publicUrl).host);
+  const repo = name === undefined ? undefined : isUid(name.path) ? name.path : (await findRepoByName(rows, name.path))?.uid;
+  const isVisible = repo !== undefined && visiblePaths.some((path) => path === EVERYWHERE || covers(path, repo));
+  if (name === undefined || !isVisible) return [];
+  const named: ReportedImage = { repo, digest: name.digest, tag: name.digest === "" ? name.tag : "" };
+  return findNamedDigests(rows, [named]);
+};
+
+const readNamedImages = async (context: ReadContext): Promise<NamedImage[]> => {
   const found = await Promise.all(
-    [...new Set(texts(request, "images"))].map(async (image) => {
-      const name = readImageName(image, host);
-      const repo = name === undefined ? undefined : isUid(name.path) ? name.path : (await findRepoByName(rows, name.path))?.uid;
-      const isVisible = repo !== undefined && visiblePaths.some((path) => path === EVERYWHERE || covers(path, repo));
-      if (name === undefined || !isVisible) throw missing("registry", "Image", image);
-      const named: ReportedImage = { repo, digest: name.digest, tag: name.digest === "" ? name.tag : "" };
-      const digests = await findNamedDigests(rows, [named]);
+    [...new Set(texts(context.request, "images"))].map(async (image) => {
+      const digests = await findVisibleImages(context, image);
       if (digests.length === 0) throw missing("registry", "Image", image);
       return digests.map((each) => ({ image, ...each }));
     }),
@@ -156,7 +164,7 @@ const overdueConditions = async (context: ReadContext): Promise<Condition[]> => 
 ];
 
 /** The most selective conditions come first: the first one with an index is searched by it. */
-const conditions = async (context: ReadContext): Promise<Condition[]> => {
+const storedConditions = async (context: ReadContext): Promise<Condition[]> => {
   const { request, rows, nowMs } = context;
   const out: Condition[] = [];
   const images = texts(request, "images").length > 0 ? await namedImages(context) : [];
@@ -185,6 +193,46 @@ const conditions = async (context: ReadContext): Promise<Condition[]> => {
   if (tags.length > 0) out.push({ column: "tags", comparison: "matches", value: tags.map(likePattern) });
   return out;
 };
+
+/** Returns the base images that the request names. Those that the caller may not list are names like any other in an annotation. */
+const requestedBases = async (context: ReadContext): Promise<RequestedBases> => {
+  const names = [...new Set(texts(context.request, "baseImages"))];
+  const found = await Promise.all(names.map(async (name) => ({ name, images: await findVisibleImages(context, name) })));
+  return { images: found.flatMap(({ images }) => images), claims: found.flatMap(({ name, images }) => (images.length === 0 ? [name] : [])) };
+};
+
+/** Layers are in no column of a finding, and base images depend on the caller: both are compared before the list is read. */
+const layerConditions = once(async (context): Promise<Condition[]> => {
+  const { request, rows } = context;
+  const layers = new Set(texts(request, "layers"));
+  const chosen = text(request, "fromBaseImage");
+  const fromBaseImage = chosen === "FROM_BASE_IMAGE_UNSPECIFIED" ? "" : chosen;
+  const bases = await requestedBases(context);
+  const isOnBase = bases.images.length + bases.claims.length > 0;
+  if (!isOnBase && layers.size === 0 && fromBaseImage === "") return [];
+  const bound = boundOf(context, "gantry.findings.v1.Finding");
+  const listed = await findListed({ ...bound, conditions: storedConditions }, context);
+  // A branch of a single finding has no images.
+  const branches = texts(part(request, "uidp"), "ids").length > 0 ? rangesOf(context) : listed.branches;
+  const scope = baseScopeOf(context, rangesOf(context));
+  const keys = [
+    ...(isOnBase ? [await findImagesOnBases(rows, bases, scope, branches)] : []),
+    ...(layers.size > 0 ? [await findImagesWithLayers(rows, [...layers], branches)] : []),
+  ];
+  const ofImages = keys.map((value): Condition => ({ column: "image", comparison: "any", value, indexed: true }));
+  if (layers.size === 0 && fromBaseImage === "") return ofImages;
+  const conditions = [...ofImages, ...listed.conditions];
+  const selection = { branches: listed.branches, conditions, order: { column: "uid", descending: false }, after: undefined, skip: 0, count: false };
+  const max = limits.layeredFindings;
+  const found = await findFoundPackages(rows, bound.shape.table, { ...selection, limit: max, size: undefined }, max + 1);
+  if (found.length > max) {
+    const field = layers.size > 0 ? "layers" : "from_base_image";
+    throw invalid([{ field, description: `compares ${max} findings at most, and the other filters select more: narrow the list by group, image or severity` }]);
+  }
+  return [{ column: "uid", comparison: "any", value: await filterByLayers(context, found, { layers, fromBaseImage }, scope) }];
+});
+
+const conditions = async (context: ReadContext): Promise<Condition[]> => [...(await layerConditions(context)), ...(await storedConditions(context))];
 
 const isOpen = (record: JsonObject): boolean => text(record, "endTime") === "";
 

@@ -137,6 +137,8 @@ const taggedImage = columns({
   /** The group's repo and the tag's digest; empty if absent. */
   repoUid: expression("coalesce(repo.uid, '')", text),
   digest: expression("coalesce(tag.digest, '')", text),
+  /** Of the platform with the packages; "" if unknown. */
+  platformDigest: expression("image.platform_digest", text),
   fromLayers: expression("image.from_layers", flag),
   /** JSON: versions by name. */
   packages: expression("held.packages", text),

@@ -1,7 +1,7 @@
 // Findings grouped by vulnerability, package, image, base image or group. Every page counts all selected findings.
 
 import { columns, expression, flag, number, type Param, type Read, type RowOf, type Selection, selectedRows, type Table, text, textList, time } from "#db";
-import { type BaseScope, basedText } from "./image-layers.ts";
+import { type BaseScope, basedText, firstBasedText } from "./image-layers.ts";
 import type { Order } from "#base/page.ts";
 import { timestamp } from "#base/time.ts";
 
@@ -77,9 +77,9 @@ export interface FindingGroupPage {
 const keyedText = (scope: BaseScope, add: (value: Param) => string): string => `given as materialized (
        select distinct split_part(key, '@', 1) as repo_uid, split_part(key, '@', 2) as digest from by_image where key !~ '^@|@$'
      ), ${basedText(scope, add)}, named as materialized (
-       select distinct on (repo_uid, image_digest) repo_uid || '@' || image_digest as image,
+       select repo_uid || '@' || image_digest as image,
          case when layer_count > 0 then base_repo_uid || '@' || base_digest else claimed_name || ' ' || claimed_digest end as name
-       from based where layer_count > 0 or claimed_name <> '' order by repo_uid, image_digest, layer_count = 0, platform, uid
+       from (${firstBasedText}) as first
      ), keyed as (select by_image.*, coalesce(named.name, '') as base from by_image left join named on named.image = by_image.key)`;
 
 /** Returns a page of groups, and the number of all. */
@@ -126,4 +126,24 @@ export const findFindingGroups = async (
     { rows: limit, wide: true },
   );
   return { groups: found.filter(({ isFound }) => isFound), total: found[0]?.total ?? 0 };
+};
+
+/** A package of an image with a finding. */
+export type FoundPackage = RowOf<typeof foundPackage>;
+
+const foundPackage = columns({
+  uid: expression("found.uid", text),
+  repoUid: expression("found.repo_uid", text),
+  digest: expression("found.digest", text),
+  packageName: expression("found.package_name", text),
+  installedVersion: expression("found.installed_version", text),
+});
+
+/** Returns up to `count` of the selected findings, in any order. */
+export const findFoundPackages = (rows: Read, table: Table, selection: Selection, count: number): Promise<FoundPackage[]> => {
+  const { text: selected, values } = selectedRows(table, selection, "uid, repo_uid, digest, package_name, installed_version");
+  return foundPackage.find(rows, `select ${foundPackage.list} from (${selected}) as found limit $${values.length + 1}`, [...values, count], {
+    rows: count,
+    wide: true,
+  });
 };

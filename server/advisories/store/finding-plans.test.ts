@@ -8,8 +8,8 @@ import pg from "pg";
 import { freshDatabase } from "../../../test/database.ts";
 import { type Branch, type Condition, countRowsBy, listRows, type Read, type Selection } from "#db";
 import { countOpenFindings } from "./finding-counts.ts";
-import { findFindingGroups, type FindingGroupBy } from "./finding-groups.ts";
-import { type BaseScope, findLayeredPlatforms } from "./image-layers.ts";
+import { findFindingGroups, findFoundPackages, type FindingGroupBy } from "./finding-groups.ts";
+import { type BaseScope, findImagesOnBases, findImagesWithLayers, findLayeredPlatforms } from "./image-layers.ts";
 
 let database: Awaited<ReturnType<typeof freshDatabase>>;
 let client: pg.Client;
@@ -197,4 +197,44 @@ for (const by of ["VULNERABILITY", "PACKAGE", "IMAGE", "GROUP", "BASE_IMAGE"].ma
       if (process.env.FINDINGS) process.stdout.write(`${by}, ${conditions.map(({ column }) => column).join(" and ")}: ${grouped.ms} ms, ${grouped.buffers}\n`);
       else if (conditions.length > 1) assert.ok(grouped.buffers < (by === "FINDING_GROUP_BY_BASE_IMAGE" ? 6_000 : 1_500), `${grouped.buffers} buffers`);
     }
+  });
+
+test("filters by base image and layer read each image of the places once, and no findings of others", async () => {
+  const based = explaining();
+  const digest = `sha256:${hash("sha256", String(imageCount), "hex")}`;
+  await findImagesOnBases(based, { images: [{ repoUid: `${root}/${(1000).toString(16).padStart(16, "0")}`, digest }], claims: [] }, scope, [whole]);
+  const layered = explaining();
+  await findImagesWithLayers(layered, ["image 7 5"], [whole]);
+  const selected = explaining();
+  const order = { column: "uid", descending: false };
+  const selection: Selection = {
+    branches: [whole],
+    conditions: [images, open],
+    order,
+    after: undefined,
+    skip: 0,
+    limit: 50_000,
+    count: false,
+    size: undefined,
+  };
+  await findFoundPackages(selected, table, selection, 50_001);
+  if (process.env.FINDINGS)
+    process.stdout.write(`on a base: ${based.ms} ms, ${based.buffers}; with a layer: ${layered.ms} ms, ${layered.buffers}; selected ${selected.buffers}\n`);
+  else {
+    assert.ok(based.buffers < 10_000, `${based.buffers} buffers for a base image`);
+    assert.ok(layered.buffers < 8_000, `${layered.buffers} buffers for a layer`);
+    assert.ok(selected.buffers < 100, `${selected.buffers} buffers for findings`);
+  }
+});
+
+if (process.env.FINDINGS)
+  test("layers of as many findings as a filter compares", async () => {
+    const read = explaining();
+    const found = Array.from({ length: 50_000 }, (_, index) => ({
+      repoUid: `${root}/${((index % imageCount) % 500).toString(16).padStart(16, "0")}`,
+      digest: `sha256:${hash("sha256", String(index % imageCount), "hex")}`,
+      packageName: `package-${index % 10}`,
+    }));
+    await findLayeredPlatforms(read, found, scope);
+    process.stdout.write(`layers of 50,000 findings: ${read.ms} ms, ${read.buffers}\n`);
   });

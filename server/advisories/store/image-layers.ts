@@ -86,13 +86,81 @@ export const basedText = ({ visible, host }: BaseScope, add: (value: Param) => s
   ), based as materialized (
     select platform.repo_uid, platform.image_digest, platform.uid, platform.platform,
       case when is_shown then claimed_name else '' end as claimed_name, case when is_shown then claimed_digest else '' end as claimed_digest,
-      coalesce(base.position, 0) as layer_count, coalesce(base.repo_uid, '') as base_repo_uid, coalesce(base.base_digest, '') as base_digest
+      coalesce(base.position, 0) as layer_count, coalesce(base.chain, '') as base_chain,
+      coalesce(base.repo_uid, '') as base_repo_uid, coalesce(base.base_digest, '') as base_digest
     from platform cross join lateral (select split_part(claimed_name, '/', 1) <> ${add(host)}::text as is_shown) as claim
     left join (
-      select distinct on (prefix.uid) prefix.uid, prefix.position, ranked.repo_uid, ranked.base_digest from prefix
+      select distinct on (prefix.uid) prefix.uid, prefix.position, prefix.chain, ranked.repo_uid, ranked.base_digest from prefix
       join ranked on ranked.root = left(prefix.repo_uid, 40) and ranked.chain = prefix.chain and ranked.repo_uid <> prefix.repo_uid
       order by prefix.uid, prefix.position desc, ranked.place) as base on base.uid = platform.uid
   )`;
+
+/** SQL: of each image of `based`, the first platform with a base image that is known by its layers, or else claimed. */
+export const firstBasedText = `
+  select distinct on (repo_uid, image_digest) * from based where layer_count > 0 or claimed_name <> ''
+  order by repo_uid, image_digest, layer_count = 0, platform, uid`;
+
+/** SQL: the layers of images in the branches of the first two parameters. */
+const layersInBranches = (columnsText: string, condition: string): string =>
+  `unnest($1::text[], $2::text[]) as place(low, high)
+   cross join lateral (
+     select ${columnsText} from image_layers where uid >= place.low collate "C" and uid < place.high collate "C" and ${condition} offset 0) as held`;
+
+const imageKeyText = columns({ key: expression("found.repo_uid || '@' || found.digest", text) });
+
+/** SQL: the images of the CTE `held(repo_uid, digest)`, and the indexes with one of them as a platform. */
+const withIndexesText = `
+  select repo_uid, digest from held
+  union select held.repo_uid, manifest.index_digest from held join manifests as manifest
+    on manifest.repo_uid = held.repo_uid and manifest.digest = held.digest where manifest.index_digest <> ''`;
+
+/** Images that a request names as base images. */
+export interface RequestedBases {
+  /** Visible images of this server. */
+  readonly images: readonly { readonly repoUid: string; readonly digest: string }[];
+  /** Names in annotations. */
+  readonly claims: readonly string[];
+}
+
+/** Returns the images in the branches that have one of these base images, as "repo uid@digest". Images with the same layers are one base image. */
+export const findImagesOnBases = async (rows: Read, { images, claims }: RequestedBases, scope: BaseScope, branches: readonly Branch[]): Promise<string[]> => {
+  const values: Param[] = [columnOf(branches, ({ low }) => low), columnOf(branches, ({ high }) => high)];
+  const add = (value: Param): string => `$${values.push(value)}`;
+  const [repos, digests, named] = [add(columnOf(images, ({ repoUid }) => repoUid)), add(columnOf(images, ({ digest }) => digest)), add([...claims])];
+  const found = await imageKeyText.find(
+    rows,
+    `with wanted as materialized (
+       select array_agg(distinct chain) as chains from unnest(${repos}::text[], ${digests}::text[]) as base(repo_uid, digest)
+       cross join lateral (
+         select base.digest as digest
+         union select manifest.digest from manifests as manifest where manifest.repo_uid = base.repo_uid and manifest.index_digest = base.digest) as part
+       join image_layers on image_layers.repo_uid = base.repo_uid and image_layers.digest = part.digest where chain <> ''
+     ), held as materialized (
+       select held.repo_uid, held.digest from wanted cross join ${layersInBranches(
+         "repo_uid, digest",
+         `(chains && wanted.chains or claimed_name = any(${named}::text[]))`,
+       )}
+     ), given as materialized (${withIndexesText}), ${basedText(scope, add)}
+     select ${imageKeyText.list} from (
+       select repo_uid, image_digest as digest, layer_count, base_chain, claimed_name from (${firstBasedText}) as first) as found
+     cross join wanted where case when layer_count > 0 then base_chain = any(wanted.chains) else claimed_name = any(${named}::text[]) end order by 1`,
+    values,
+    { rows: 1, wide: true },
+  );
+  return found.map(({ key }) => key);
+};
+
+/** Returns the images in the branches that have one of these layers, as "repo uid@digest". */
+export const findImagesWithLayers = async (rows: Read, layers: readonly string[], branches: readonly Branch[]): Promise<string[]> => {
+  const found = await imageKeyText.find(
+    rows,
+    `with held as materialized (select held.repo_uid, held.digest from ${layersInBranches("repo_uid, digest", "layers && $3::text[]")})
+     select ${imageKeyText.list} from (${withIndexesText}) as found order by 1`,
+    [columnOf(branches, ({ low }) => low), columnOf(branches, ({ high }) => high), [...layers]],
+    { rows: 1, wide: true },
+  );
+  return found.map(({ key }) => key);
+};
 
 /** One platform of an image, with its base image. */
 export type LayeredPlatform = RowOf<typeof layeredPlatform>;

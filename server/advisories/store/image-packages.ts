@@ -19,12 +19,14 @@ const packagesJson = ({ packages }: ImagePackagesRecord): string => {
 
 /**
  * Returns SQL of a `from` item: each tagged image with its packages. An image with layers and SBOMs has a row for each of them.
- * `from_layers` tells them apart; `is_complete` is false for layers of which a part was not read.
+ * `platform_digest` is that of the platform's manifest, '' for imports. `from_layers` is false for SBOMs. `is_complete` is false for layers
+ * of which a part was not read.
  * @param condition on image.owner, image.repo, image.short_repo and image.tag
  */
 export const imagesText = (condition: string): string => `(
   with pushed as (
-    select image.*, coalesce(manifest.architecture, '') as architecture, tag.digest, sbom.packages, false as from_layers, true as is_complete
+    select image.*, coalesce(manifest.architecture, '') as architecture, tag.digest, coalesce(manifest.digest, tag.digest) as platform_digest,
+      sbom.packages, false as from_layers, true as is_complete
     from image_sboms as sbom
     join repos as repo on repo.uid = sbom.repo_uid
     join tags as tag on left(tag.uid, -17) = repo.uid
@@ -32,7 +34,8 @@ export const imagesText = (condition: string): string => `(
     cross join lateral (select left(repo.uid, -17) as owner, repo.name as repo, repo.name as short_repo, tag.name as tag) as image
     where sbom.state = 'IMAGE_SBOM_STATE_READ' and (sbom.digest = tag.digest or sbom.digest = manifest.digest) and ${condition}
     union all
-    select image.*, coalesce(manifest.architecture, '') as architecture, tag.digest, contents.packages, true, contents.state = 'IMAGE_CONTENTS_STATE_INDEXED'
+    select image.*, coalesce(manifest.architecture, '') as architecture, tag.digest, contents.digest, contents.packages, true,
+      contents.state = 'IMAGE_CONTENTS_STATE_INDEXED'
     from repos as repo
     join tags as tag on left(tag.uid, -17) = repo.uid
     left join manifests as manifest on manifest.repo_uid = repo.uid and manifest.index_digest = tag.digest
@@ -40,9 +43,9 @@ export const imagesText = (condition: string): string => `(
     cross join lateral (select left(repo.uid, -17) as owner, repo.name as repo, repo.name as short_repo, tag.name as tag) as image
     where contents.state in ${knownContentsText} and ${condition}
   )
-  select owner, repo, short_repo, tag, architecture, digest, packages, from_layers, is_complete from pushed
+  select owner, repo, short_repo, tag, architecture, digest, platform_digest, packages, from_layers, is_complete from pushed
   union all
-  select owner, repo, short_repo, tag, architecture, digest, packages, false, true from image_packages as image
+  select owner, repo, short_repo, tag, architecture, digest, '', packages, false, true from image_packages as image
   where delete_time is null and ${condition} and not exists (
     select from pushed where pushed.owner = image.owner and pushed.repo in (image.repo, image.short_repo) and pushed.tag = image.tag
       and pushed.architecture in (image.architecture, '') and (not from_layers or (is_complete and packages <> '{}')))

@@ -95,9 +95,18 @@ export * from "./finding-decisions.ts";
 export { countOpenFindings } from "./finding-counts.ts";
 export * from "./finding-facts.ts";
 export { findFindingDays, findingDaysRetention, writeFindingDay } from "./finding-days.ts";
-export { findFindingGroups, type FindingGroup, type FindingGroupBy, isFindingGroupBy } from "./finding-groups.ts";
+export { findFindingGroups, findFoundPackages, type FindingGroup, type FindingGroupBy, type FoundPackage, isFindingGroupBy } from "./finding-groups.ts";
 export * from "./image-coverage.ts";
-export { type BaseScope, findLayeredPlatforms, type ImageLayers, type LayeredPlatform, type PackageOfImage } from "./image-layers.ts";
+export {
+  type BaseScope,
+  findImagesOnBases,
+  findImagesWithLayers,
+  findLayeredPlatforms,
+  type ImageLayers,
+  type LayeredPlatform,
+  type PackageOfImage,
+  type RequestedBases,
+} from "./image-layers.ts";
 export {
   findImagePackages,
   findPublicImages,

@@ -218,7 +218,7 @@ const vexStatement = columns({
   ),
 });
 
-/** Returns up to `count` statements about each package in its image, or in the image's platforms, the latest first. */
+/** Returns up to `count` statements about each package in its image, in the image's platforms, or in an index with it, the latest first. */
 export const findVexStatements = (rows: Read, packages: readonly JudgedPackage[], count: number): Promise<VexStatement[]> =>
   vexStatement.find(
     rows,
@@ -227,7 +227,8 @@ export const findVexStatements = (rows: Read, packages: readonly JudgedPackage[]
      cross join lateral (
        with image as (
          select given.digest as digest union
-         select manifest.digest from manifests as manifest where manifest.repo_uid = given.repo_uid and manifest.index_digest = given.digest)
+         select manifest.digest from manifests as manifest where manifest.repo_uid = given.repo_uid and manifest.index_digest = given.digest union
+         select listed.sha256 from manifest_children as listed where listed.repo_uid = given.repo_uid and listed.child = given.digest)
        select statement.digest, statement.manifest_digest, statement.document_digest, statement.number, document.author, statement.vulnerability,
          statement.status, statement.justification, statement.note, statement.statement_time, document.create_time
        from image
@@ -262,8 +263,8 @@ export interface StatedImage {
 export type TrustedStatement = RowOf<typeof trustedStatement>;
 
 const trustedStatement = columns({
-  repoUid: expression("statement.repo_uid", text),
-  digest: expression("statement.digest", text),
+  repoUid: expression("image.repo_uid", text),
+  digest: expression("image.digest", text),
   sourceUid: expression("source.uid", text),
   source: expression("source.name", text),
   manifestDigest: expression("statement.manifest_digest", text),
@@ -272,28 +273,57 @@ const trustedStatement = columns({
   status: expression("statement.status", text),
   justification: expression("statement.justification", text),
   note: expression("statement.note", text),
+  /** Digest of the platform that the statement is about; "" for the whole image. */
+  platformDigest: expression("image.platform", text),
   productName: expression("statement.product_name", text),
   packages: expression("statement.packages", textList),
   timeMs: timeMs("statement.statement_time"),
 });
 
 /**
- * Returns the statements of trusted sources about these vulnerabilities in these images: of each source the latest about the same
- * product. At the same time, one that leaves the finding open precedes.
+ * SQL of CTEs: `image` has what statements about each image of `given(repo_uid, digest)` may name as subject and product. A statement about
+ * the image or about a tagged index with it is about the whole image, and one about a platform of the image is about this platform.
+ */
+const statedText = `
+  place as materialized (
+    select repo_uid from (select distinct repo_uid from given) as each
+    where exists (select from vex_verifications where vex_verifications.repo_uid = each.repo_uid)
+  ), part as materialized (
+    select distinct given.repo_uid, given.digest, manifest.digest as platform from place join given on given.repo_uid = place.repo_uid
+    join manifests as manifest on manifest.repo_uid = given.repo_uid and manifest.index_digest = given.digest and manifest.digest <> given.digest
+  ), listing as materialized (
+    select given.repo_uid, given.digest, listed.sha256 as index_digest from place join given on given.repo_uid = place.repo_uid
+    join manifest_children as listed on listed.repo_uid = given.repo_uid and listed.child = given.digest
+    where exists (
+      select from tags where left(tags.uid, 40) = left(given.repo_uid, 40) and tags.digest = listed.sha256
+        and tags.uid > given.repo_uid || '/' and tags.uid < given.repo_uid || '0')
+  ), image as materialized (
+    select given.repo_uid, given.digest, given.digest as subject, unnest(array['', given.digest]) as product, '' as platform
+    from place join given on given.repo_uid = place.repo_uid
+    union all select repo_uid, digest, digest, platform, platform from part
+    union all select repo_uid, digest, platform, unnest(array['', platform]), platform from part
+    union all select repo_uid, digest, index_digest, unnest(array['', index_digest, digest]), '' from listing
+  )`;
+
+/**
+ * Returns the statements of trusted sources about these vulnerabilities in these images and their platforms: of each source the latest
+ * about the same product. At the same time, one that leaves the finding open precedes.
  */
 export const findTrustedStatements = (rows: Read, images: readonly StatedImage[], vulnerabilities: readonly string[]): Promise<TrustedStatement[]> =>
   trustedStatement.find(
     rows,
-    `select distinct on (statement.repo_uid, statement.digest, source.uid, statement.vulnerability, statement.product_name, statement.packages)
+    `with given as materialized (select * from unnest($1::text[], $2::text[]) as given(repo_uid, digest)), ${statedText}
+     select distinct on (image.repo_uid, image.digest, image.platform, source.uid, statement.vulnerability, statement.product_name, statement.packages)
        ${trustedStatement.list}
-     from unnest($1::text[], $2::text[]) as given(repo_uid, digest)
-     join vex_verifications as verified on verified.repo_uid = given.repo_uid and verified.digest = given.digest
+     from image
+     join vex_verifications as verified on verified.repo_uid = image.repo_uid and verified.digest = image.subject
      join vex_sources as source on source.uid = verified.source_uid
-       and left(given.repo_uid, length(source.uid) - 16) = left(source.uid, -16) and source.repo_uid in ('', given.repo_uid)
+       and left(image.repo_uid, length(source.uid) - 16) = left(source.uid, -16) and source.repo_uid in ('', image.repo_uid)
      join vex_statements as statement on statement.repo_uid = verified.repo_uid and statement.digest = verified.digest
        and statement.manifest_digest = verified.manifest_digest and statement.document_digest = verified.document_digest
-     where statement.vulnerability = any($3) and statement.product_digest in ('', statement.digest)
-     order by statement.repo_uid, statement.digest, source.uid, statement.vulnerability, statement.product_name, statement.packages,
+       and statement.product_digest = image.product
+     where statement.vulnerability = any($3)
+     order by image.repo_uid, image.digest, image.platform, source.uid, statement.vulnerability, statement.product_name, statement.packages,
        statement.statement_time desc, statement.status = 'fixed' or statement.justification <> '', statement.manifest_digest,
        statement.document_digest, statement.number`,
     [columnOf(images, ({ repoUid }) => repoUid), columnOf(images, ({ digest }) => digest), vulnerabilities],

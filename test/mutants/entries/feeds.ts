@@ -36,6 +36,18 @@ export const feeds: readonly Mutant[] = [
     replace: "where chain = wanted.chain",
   },
   {
+    attack: 390,
+    file: "server/advisories/resources/finding.ts",
+    find: "found, { layers, fromBaseImage }, scope)",
+    replace: "found, { layers, fromBaseImage }, { ...scope, visible: [wholeTable] })",
+  },
+  {
+    attack: 391,
+    file: "server/advisories/feeds/trusted-statements.ts",
+    find: 'platformDigest === "" || platformDigest === platform',
+    replace: "platformDigest !== platform || platformDigest === platform",
+  },
+  {
     attack: 385,
     file: "server/advisories/feeds/vex/signatures.ts",
     find: 'objectList(content, "subject").some(',
@@ -161,8 +173,8 @@ export const feeds: readonly Mutant[] = [
   {
     attack: 371,
     file: "server/advisories/resources/finding.ts",
-    find: "if (name === undefined || !isVisible) throw",
-    replace: "if (name === undefined || repo === undefined) throw",
+    find: "if (name === undefined || !isVisible) return",
+    replace: "if (name === undefined || repo === undefined) return",
   },
   {
     attack: 372,

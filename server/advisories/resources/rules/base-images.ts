@@ -2,7 +2,7 @@
 
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import type { Branch } from "#db";
-import { type BaseScope, type FindingGroup, findLayeredPlatforms, type LayeredPlatform, type PackageOfImage } from "#advisories/store";
+import { type BaseScope, type FindingGroup, type FoundPackage, findLayeredPlatforms, type LayeredPlatform, type PackageOfImage } from "#advisories/store";
 import type { ReadContext } from "#kernel";
 
 export const baseScopeOf = ({ services }: ReadContext, visible: readonly Branch[]): BaseScope => ({ visible, host: new URL(services.publicUrl).host });
@@ -105,4 +105,28 @@ export const findBaseImages = async (context: ReadContext, groups: readonly Find
     const base = key === "" ? undefined : firstBaseImage(platformsOf(repoUid, digest));
     return base ? { label: text(base, "reference"), baseImage: base } : { label: "unknown" };
   };
+};
+
+/** Narrows a list of findings by layer and base image. */
+interface LayerFilter {
+  readonly layers: ReadonlySet<string>;
+  /** "" for any. */
+  readonly fromBaseImage: string;
+}
+
+/** Returns the uids of the findings that a list would show with one of the layers, and with the value of `from_base_image`. */
+export const filterByLayers = async (
+  context: ReadContext,
+  found: readonly FoundPackage[],
+  { layers, fromBaseImage }: LayerFilter,
+  scope: BaseScope,
+): Promise<string[]> => {
+  const layersOf = await findLayers(context, found, scope);
+  return found
+    .filter((each) => {
+      const shown = layersOf(each);
+      return (layers.size === 0 || layers.has(text(shown, "layer"))) && (fromBaseImage === "" || text(shown, "fromBaseImage") === fromBaseImage);
+    })
+    .map(({ uid }) => uid)
+    .sort();
 };

@@ -1288,6 +1288,29 @@ export declare type ListFindingsRequest = Message<"gantry.findings.v1.ListFindin
    * @generated from field: bool overdue = 19;
    */
   overdue: boolean;
+
+  /**
+   * Only findings in images with one of these base images, as `base_image` shows it: `acme/platform/debian:12`, by digest, or the name
+   * that an annotation claims. Of an image with several platforms, the base image of the first one counts. An image that the caller may
+   * not list is the base image of no finding.
+   *
+   * @generated from field: repeated string base_images = 20;
+   */
+  baseImages: string[];
+
+  /**
+   * Only findings with one of these digests as their `layer`. The other filters may select 50,000 findings at most.
+   *
+   * @generated from field: repeated string layers = 21;
+   */
+  layers: string[];
+
+  /**
+   * Only findings with this `from_base_image`. The other filters may select 50,000 findings at most.
+   *
+   * @generated from field: gantry.findings.v1.FromBaseImage from_base_image = 22;
+   */
+  fromBaseImage: FromBaseImage;
 };
 
 /**
@@ -1429,6 +1452,29 @@ export declare type ListFindingsRequestJson = {
    * @generated from field: bool overdue = 19;
    */
   overdue?: boolean;
+
+  /**
+   * Only findings in images with one of these base images, as `base_image` shows it: `acme/platform/debian:12`, by digest, or the name
+   * that an annotation claims. Of an image with several platforms, the base image of the first one counts. An image that the caller may
+   * not list is the base image of no finding.
+   *
+   * @generated from field: repeated string base_images = 20;
+   */
+  baseImages?: string[];
+
+  /**
+   * Only findings with one of these digests as their `layer`. The other filters may select 50,000 findings at most.
+   *
+   * @generated from field: repeated string layers = 21;
+   */
+  layers?: string[];
+
+  /**
+   * Only findings with this `from_base_image`. The other filters may select 50,000 findings at most.
+   *
+   * @generated from field: gantry.findings.v1.FromBaseImage from_base_image = 22;
+   */
+  fromBaseImage?: FromBaseImageJson;
 };
 
 /**
@@ -1688,6 +1734,29 @@ export declare type GroupFindingsRequest = Message<"gantry.findings.v1.GroupFind
    * @generated from field: bool overdue = 20;
    */
   overdue: boolean;
+
+  /**
+   * Only findings in images with one of these base images, as `base_image` shows it: `acme/platform/debian:12`, by digest, or the name
+   * that an annotation claims. Of an image with several platforms, the base image of the first one counts. An image that the caller may
+   * not list is the base image of no finding.
+   *
+   * @generated from field: repeated string base_images = 21;
+   */
+  baseImages: string[];
+
+  /**
+   * Only findings with one of these digests as their `layer`. The other filters may select 50,000 findings at most.
+   *
+   * @generated from field: repeated string layers = 22;
+   */
+  layers: string[];
+
+  /**
+   * Only findings with this `from_base_image`. The other filters may select 50,000 findings at most.
+   *
+   * @generated from field: gantry.findings.v1.FromBaseImage from_base_image = 23;
+   */
+  fromBaseImage: FromBaseImage;
 };
 
 /**
@@ -1835,6 +1904,29 @@ export declare type GroupFindingsRequestJson = {
    * @generated from field: bool overdue = 20;
    */
   overdue?: boolean;
+
+  /**
+   * Only findings in images with one of these base images, as `base_image` shows it: `acme/platform/debian:12`, by digest, or the name
+   * that an annotation claims. Of an image with several platforms, the base image of the first one counts. An image that the caller may
+   * not list is the base image of no finding.
+   *
+   * @generated from field: repeated string base_images = 21;
+   */
+  baseImages?: string[];
+
+  /**
+   * Only findings with one of these digests as their `layer`. The other filters may select 50,000 findings at most.
+   *
+   * @generated from field: repeated string layers = 22;
+   */
+  layers?: string[];
+
+  /**
+   * Only findings with this `from_base_image`. The other filters may select 50,000 findings at most.
+   *
+   * @generated from field: gantry.findings.v1.FromBaseImage from_base_image = 23;
+   */
+  fromBaseImage?: FromBaseImageJson;
 };
 
 /**
