@@ -4,13 +4,14 @@
 
 import { missingCapability, type Rights, visiblePaths } from "#authz";
 import { type Fault, unauthenticated } from "#base/fault.ts";
-import { text } from "#base/json.ts";
+import { type JsonObject, text } from "#base/json.ts";
 import { covers, EVERYWHERE, isUid } from "#base/uid.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { FindPlace, Place } from "#kernel";
-import { findGroupByNames, findPendingRepos, findRepoByName, findRepoOpenness, type NamedGroup } from "#registry/store";
-import type { Read } from "#db";
+import { findGroupByNames, findPendingRepos, findRepoByName, findRepoOpenness, type NamedGroup, requireRepoByName } from "#registry/store";
+import { type Read, StaleAccess } from "#db";
 import { nameInvalid, nameUnknown } from "./faults.ts";
+import { findKnownRepo, findKnownUpload, forgetRepo, keepRepo } from "./known-uploads.ts";
 
 const nameLengthMax = 255;
 /** oci: 1. Components of lower-case letters and digits, separated by a dot, one or two underscores, or dashes. */
@@ -54,7 +55,28 @@ const isSeen = (rights: Rights, method: MethodFact, uid: string): boolean =>
 const isOpenTo = (method: MethodFact, repo: { readonly anonymousPull: boolean; readonly isSuspended: boolean }, anonymousPull: boolean): boolean =>
   method.anonymous && !repo.isSuspended && (repo.anonymousPull || (anonymousPull && !method.rpc.startsWith("List")));
 
-export const findRepoPlace: FindPlace = async ({ services, method, request, caller, rights, rows }) => {
+/** Whether this server can handle a push's request before it looks at the database (uploads.ts). A mount looks for its source. */
+const isKnown = (method: MethodFact, request: JsonObject, uid: string): boolean => {
+  if (method.rpc === "StartUpload") return text(request, "mount") === "";
+  if (method.rpc === "AppendUpload" || method.rpc === "FinishUpload") return findKnownUpload(text(request, "upload"))?.repo === uid;
+  return false;
+};
+
+/** Returns the repo that the path has led to, if the caller may do this there. The operation's transaction proves it. */
+const findKnownPlace = (method: MethodFact, request: JsonObject, rights: Rights): Place | undefined => {
+  const path = text(request, "repo");
+  const uid = findKnownRepo(path);
+  if (uid === undefined || !isKnown(method, request, uid) || missingCapability(rights, method.capabilities, uid) !== undefined) return undefined;
+  const absent = (): StaleAccess => {
+    forgetRepo(path);
+    return new StaleAccess();
+  };
+  // A new upload or blob must not outlive its repo.
+  const isLocked = method.rpc !== "AppendUpload";
+  return { path: uid, request: { ...request, repo: uid }, prove: (rows) => requireRepoByName(rows, path, uid, isLocked, absent) };
+};
+
+export const findRepoPlace: FindPlace = async ({ services, method, request, caller, rights, rows, mayAssume }) => {
   const given = text(request, "repo");
   const absent = (fault: Fault): Place | Fault => {
     if (!caller) return unauthenticated("authentication required");
@@ -71,8 +93,11 @@ export const findRepoPlace: FindPlace = async ({ services, method, request, call
   }
   if (!isName(given)) return nameInvalid("has other characters than the protocol allows");
   if (rootForm.test(given)) return absent(nameUnknown());
+  const known = caller && mayAssume ? findKnownPlace(method, request, rights) : undefined;
+  if (known) return known;
   const found = await findRepoByName(rows, given);
   if (found) {
+    if (method.distribution) keepRepo(given, found.uid);
     if (caller && missingCapability(rights, method.capabilities, found.uid) === undefined) return at(found.uid);
     if (isOpenTo(method, found, services.anonymousPull)) return at(found.uid, { isOpen: true });
     return caller && isSeen(rights, method, found.uid) ? at(found.uid) : absent(nameUnknown());

@@ -9,6 +9,7 @@ import { boundOf, change, holdParent, type ReadContext, type WriteContext } from
 import { countPendingRepos, findGroupByNames, findPendingRepos, findRepoByName, insertPendingRepo, lockPendingRepo, usePendingRepo } from "#registry/store";
 import { findRow, lockNamed, lockRow, type Write } from "#db";
 import { nameUnknown } from "./faults.ts";
+import { keepRepo } from "./known-uploads.ts";
 
 export interface KnownRepo {
   readonly uid: string;
@@ -70,7 +71,9 @@ export const repoForManifest = async (context: WriteContext): Promise<KnownRepo>
   if (isUid(given)) return holdRepo(context);
   const [place] = context.permitted;
   if (!place) throw nameUnknown();
-  return makeRepo(context, given, place.path);
+  const made = await makeRepo(context, given, place.path);
+  keepRepo(given, made.uid);
+  return made;
 };
 
 const repoNameIn = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
