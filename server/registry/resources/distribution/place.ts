@@ -57,6 +57,7 @@ const isOpenTo = (method: MethodFact, repo: { readonly anonymousPull: boolean; r
 
 /** Whether this server can handle a push's request before it looks at the database (uploads.ts). A mount looks for its source. */
 const isKnown = (method: MethodFact, request: JsonObject, uid: string): boolean => {
+  if (method.rpc === "PutManifest") return true;
   if (method.rpc === "StartUpload") return text(request, "mount") === "";
   if (method.rpc === "AppendUpload" || method.rpc === "FinishUpload") return findKnownUpload(text(request, "upload"))?.repo === uid;
   return false;

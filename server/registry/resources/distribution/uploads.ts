@@ -43,7 +43,7 @@ import { digestInvalid, outOfOrder, rangeInvalid, sizeInvalid, uploadHeld, uploa
 import { beginWriting, endWriting, findDigests, findKnownRepo, findKnownUpload, hasFitted, isWritten, keepRepo, keepUpload } from "./known-uploads.ts";
 import { pushFacts } from "./push.ts";
 import { removeSoon } from "./removals.ts";
-import { holdTarget, type PushTarget, targetForBlobs } from "./repo.ts";
+import { assumedTarget, holdTarget, pathOf, type PushTarget, targetForBlobs } from "./repo.ts";
 import { namingStorageQuota, requireStorage, requireStorageAtOnce, storageFaultOf } from "./storage-quota.ts";
 import { type ContentDigests, digestContent, digesting, digestsOf, newDigests, type RunningDigests } from "./upload-digests.ts";
 
@@ -297,14 +297,6 @@ const keepAfterWrongDigest = async (services: Services, { row, holder }: HeldUpl
   });
   if (!isComplete && key !== row.key) await removeContent(services, { key, point });
 };
-
-const pathOf = (context: Pick<ReadContext, "call">): string => text(context.call.requestInUrl(), "repo");
-
-const assumedTarget = (context: ReadContext): PushTarget => ({
-  uid: text(context.request, "repo"),
-  name: pathOf(context).slice(pathOf(context).lastIndexOf("/") + 1),
-  isPending: false,
-});
 
 interface AssumedBlob {
   readonly repo: PushTarget;
