@@ -8,6 +8,7 @@ import type { Fault } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
 import { columns, expression, flag, nullableObject, nullableText, number, type Read, requireChanges, type RowOf, text, timeMs, type Write } from "#db";
+import { type KnownUpload, knownUploadDeletion } from "./uploads.ts";
 
 export type RepoBlob = RowOf<typeof repoBlob>;
 
@@ -113,13 +114,6 @@ export const insertRepoBlob = async (
 const repoBlobStatement = `insert into repo_blobs as held (repo_uid, sha256, create_time, lease_time) values ($1, $2, $3, $4)
   on conflict (repo_uid, sha256) do update set lease_time = greatest(held.lease_time, excluded.lease_time)`;
 
-/** An upload without a lease, as this server knows it. */
-export interface KnownUpload {
-  readonly id: string;
-  readonly key: string;
-  readonly sizeBytes: number;
-}
-
 const repoBlobFrom = (source: string): string => `
   stored as (
     insert into blobs as held (sha256, sha512, size_bytes, key, create_time) select $2, $3, $4::bigint, $5, $6::timestamptz ${source}
@@ -133,9 +127,7 @@ const repoBlobFrom = (source: string): string => `
 
 const repoBlobAlone = `with ${repoBlobFrom("")}`;
 
-const repoBlobOfUpload = `with ended as (
-    delete from uploads where id = $8 and repo_uid = $1 and key = $9 and size_bytes = $10 and holder = '' returning 1
-  ), ${repoBlobFrom("from ended")}`;
+const repoBlobOfUpload = `with ended as (${knownUploadDeletion({ repo: "$1", id: "$8", key: "$9", sizeBytes: "$10" })}), ${repoBlobFrom("from ended")}`;
 
 /**
  * Like `insertRepoBlob`, without waiting; also deletes the upload, if given. The transaction fails with `lost` if the upload has changed or

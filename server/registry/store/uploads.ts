@@ -94,6 +94,17 @@ export const requireFirstBytes = (
     answered,
   });
 
+/** An upload without a lease, as this server knows it. */
+export interface KnownUpload {
+  readonly id: string;
+  readonly key: string;
+  readonly sizeBytes: number;
+}
+
+/** Returns the statement that deletes an upload if it is as known and not leased. The arguments are its parameters. */
+export const knownUploadDeletion = ({ id, repo, key, sizeBytes }: Readonly<Record<"id" | "repo" | "key" | "sizeBytes", string>>): string =>
+  `delete from uploads where id = ${id} and repo_uid = ${repo} and key = ${key} and size_bytes = ${sizeBytes} and holder = '' returning 1`;
+
 const deleteStatement = `delete from uploads where id = $1 and repo_uid = $2 and (holder = $3 or holder = '' or hold_time < $4) returning ${uploadRow.list}`;
 
 /** Returns undefined if it does not exist or is leased. */

@@ -64,9 +64,9 @@ export const registry: readonly Mutant[] = [
   },
   {
     attack: 393,
-    file: "server/registry/store/blobs.ts",
-    find: "and key = $9 and size_bytes = $10 and holder = '' returning 1",
-    replace: "and key = $9 and size_bytes = $10 returning 1",
+    file: "server/registry/store/uploads.ts",
+    find: "and size_bytes = ${sizeBytes} and holder = '' returning 1",
+    replace: "and size_bytes = ${sizeBytes} returning 1",
   },
   { attack: 105, file: manifest, find: "if (repeated !== undefined) throw", replace: "if (false) throw" },
   { attack: 10, file: putManifest, find: 'if (tags.length > 0) context.require(["tag.create"], repo.uid);', replace: "" },

@@ -1,5 +1,5 @@
 // The uploads and repositories that this server knows from earlier requests, so that a push waits for the database once for each request
-// (docs/decisions/0105). What is known here may be outdated: the transaction of the request proves it.
+// (docs/decisions/0105). Both may be outdated, so the transaction of the request proves them.
 
 import { limits } from "#base/limits.ts";
 import type { RunningDigests } from "./upload-digests.ts";

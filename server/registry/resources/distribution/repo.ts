@@ -25,7 +25,7 @@ const repoNameIn = (path: string): string => path.slice(path.lastIndexOf("/") + 
 /** The repository as the client wrote it: a path or a uid. */
 export const pathOf = ({ call }: Pick<ReadContext, "call">): string => text(call.requestInUrl(), "repo");
 
-/** Returns the repo of a request whose place comes from memory (known-uploads.ts): its transaction proves and locks it. */
+/** Returns the repo of a request with a place from memory (known-uploads.ts). The transaction of the request proves and locks it. */
 export const assumedTarget = (context: Pick<ReadContext, "call" | "request">): PushTarget => {
   const path = pathOf(context);
   // A call of the server itself has no URL.

@@ -1,7 +1,7 @@
 // Blob uploads (oci: 2): start, append, finish, cancel, on any server. The upload's row has its progress; its bytes are durable before
 // the row records them. A request that appends holds a lease, and bytes of a failed request do not count.
 //
-// A request that this server can handle from memory (known-uploads.ts) needs no lease: its bytes have a key of their own until one
+// A request that this server can handle from memory (known-uploads.ts) needs no lease: its bytes have a new key until one
 // transaction proves everything that was assumed and references them. Otherwise the request is handled once more, with a lease.
 
 import { randomBytes } from "node:crypto";
@@ -143,7 +143,7 @@ const append = async (
   return { key, point, digests: passing.after() };
 };
 
-/** Content that a first attempt of its request has stored under a key of its own. */
+/** Content that the first attempt of a request has stored under a new key. */
 const storedAlone = new WeakMap<CallContent, Appended>();
 
 const keepAlone = (services: Services, content: CallContent, appended: Appended): void => {
@@ -189,7 +189,7 @@ const appendHeld = async (context: ReadContext, held: HeldUpload): Promise<Appen
   return append(context, { key: row.key, at: pointOf(row), digests: known, range }, content, holdingOn(context.services, held));
 };
 
-/** Stores content under a key of its own, complete if `digest` is given. */
+/** Stores content under a new key, complete if `digest` is given. */
 const storeAlone = async (
   context: Pick<ReadContext, "services">,
   content: CallContent,
