@@ -171,8 +171,8 @@ export type FindPlace = (asked: {
   readonly caller: Caller | undefined;
   readonly rights: Rights;
   readonly rows: Read;
-  /** A place from memory is allowed: the caller also proves it. */
-  readonly mayAssume?: boolean;
+  /** Present if a place from memory is allowed: the caller also proves it. */
+  readonly assuming?: { readonly hasContent: boolean } | undefined;
 }) => Promise<Place | Fault>;
 
 interface Limited {

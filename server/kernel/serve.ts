@@ -209,7 +209,8 @@ const resolve = (kernel: Kernel, read: Call, access: Access, place: Place | unde
 const findResource = async (kernel: Kernel, call: Call, access: Access, findPlace: NonNullable<Answer["findPlace"]>): Promise<Resolved> => {
   const { caller, rights, proven } = access;
   const rows = provingRead(rowsOf(kernel, call, caller, rights, undefined).read, rights, proven);
-  const place = await findPlace({ services: kernel.services, method: call.method, request: call.request, caller, rights, rows, mayAssume: !proven });
+  const assuming = proven ? undefined : { hasContent: call.content !== undefined };
+  const place = await findPlace({ services: kernel.services, method: call.method, request: call.request, caller, rights, rows, assuming });
   // Fresh rights may show what cached ones hide.
   if ((place instanceof Fault || place.isMissing) && !proven) throw new StaleAccess();
   if (place instanceof Fault) throw place;

@@ -42,6 +42,11 @@ test("each request of an upload waits for the database once, and so does a blob 
   await send(201, 1, "PUT", `${inTwo}?digest=${digestOf("in two requests")}`, { body: "in two requests" });
   await send(201, 1, "POST", `${repo}/blobs/uploads/?digest=${digestOf("in one request")}`, { body: "in one request" });
   await send(201, 1, "POST", `${repo}/blobs/uploads/?digest=${digestOf("in one request")}`, { body: "in one request" });
-  for (const bytes of ["as docker pushes", "in two requests", "in one request"])
+  // Later chunks continue a file, and take a lease.
+  const inChunks = await start();
+  await send(202, 1, "PATCH", inChunks, { body: "in " });
+  await send(202, 3, "PATCH", inChunks, { body: "chunks" });
+  await send(201, 1, "PUT", `${inChunks}?digest=${digestOf("in chunks")}`);
+  for (const bytes of ["as docker pushes", "in two requests", "in one request", "in chunks"])
     assert.equal(await (await registry.send("GET", `${repo}/blobs/${digestOf(bytes)}`)).text(), bytes);
 });
