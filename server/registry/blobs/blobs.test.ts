@@ -150,10 +150,12 @@ for (const kind of kinds) {
       await assert.rejects(place.complete(makeBlobKey(), { sizeBytes: 5, state: { restBytes: 5 } }), codeOf("DATA_LOSS"));
     });
 
-    test("content that is completed aside can be read, and its upload can go on until it is forgotten", async (t) => {
+    test("content that is completed aside can be read, and its upload can go on until it is forgotten", {
+      skip: kind.name === "S3" && "unsupported",
+    }, async () => {
       const place = await openAt("aside");
       const { completeAside, forgetUpload } = place;
-      if (!completeAside || !forgetUpload) return t.skip("unsupported");
+      assert.ok(completeAside && forgetUpload);
       const key = makeBlobKey();
       const at = await place.append(key, uploadStart, contentOf(0, 1000));
       await completeAside(key, at);
