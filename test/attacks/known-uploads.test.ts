@@ -102,10 +102,10 @@ test("attack 393: a push to a path goes to the repo that the path names now, not
   const first = text((repos as JsonObject[])[0] ?? {}, "uid");
   await world.ok("registry.ReposService/DeleteRepo", { uid: first });
   await world.ok("registry.ReposService/CreateRepo", { parent: first.slice(0, first.lastIndexOf("/")), repo: { name: "replaced" } });
-  assert.equal((await owner.send("PATCH", upload, { body: "late" })).status, 404);
   assert.equal((await owner.send("POST", `${path}/blobs/uploads/?digest=${digestOf("of the second")}`, { body: "of the second" })).status, 201);
   assert.equal((await owner.send("HEAD", `${path}/blobs/${digestOf("of the second")}`)).status, 200);
   assert.equal((await owner.send("HEAD", `${path}/blobs/${digestOf("of the first repo")}`)).status, 404);
+  assert.equal((await owner.send("PATCH", upload, { body: "late" })).status, 404);
 });
 
 /** Sends a body in two pieces; `release` sends the second one. */
