@@ -1089,8 +1089,12 @@ export const limits = {
   pendingKeptMs: 24 * 60 * 60 * 1000,
   pendingUseMs: 60 * 60 * 1000,
   pendingReposEach: 1000,
-  /** Uploads hashed while they arrive, about 300 bytes each; others are hashed at the end. */
+  /** Uploads hashed while they arrive, about 500 bytes each; others are hashed at the end. */
   uploadDigestsMax: 10_000,
+  /** Paths that pushes have named, about 200 bytes each; others are looked up. */
+  pushedReposKept: 10_000,
+  /** After a push that fitted into the storage quota, a blob in a single request is read before the quota is checked. */
+  quotaTrustedMs: 60_000,
   /** Lifetime of a registry token (oci: 4): clients request one for each repository, and renew it. */
   registryTokenLifetimeMs: 5 * 60 * 1000,
   /** Repositories in one registry token: with the longest usual uids it stays below 8 KiB, which proxies accept as a header. */

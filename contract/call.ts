@@ -24,6 +24,8 @@ export interface CallContent {
   readonly lengthBytes: number | undefined;
   /** Yields the content once; a chunk is valid until the next one. Throws a Fault if the transfer stops. */
   readonly bytes: AsyncIterable<Uint8Array>;
+  /** Removes what a first attempt of the request has stored of the content, if the second attempt is refused. */
+  abandon?: (() => void) | undefined;
 }
 
 /** A call before its message is read. */

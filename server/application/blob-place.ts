@@ -43,7 +43,7 @@ const claimedFirst = (place: BlobPlace, dependency: Dependency, claim: () => Pro
     if (dependency.isFailed) throw placeUnreachable(new Error("the storage has failed"));
     await claimOnce();
   };
-  const { signedUrl } = place;
+  const { signedUrl, completeAside, forgetUpload } = place;
   return {
     append: async (...given) => {
       await ready();
@@ -53,6 +53,15 @@ const claimedFirst = (place: BlobPlace, dependency: Dependency, claim: () => Pro
       await ready();
       return place.complete(...given);
     },
+    ...(completeAside
+      ? {
+          completeAside: async (...given) => {
+            await ready();
+            return completeAside(...given);
+          },
+        }
+      : {}),
+    ...(forgetUpload ? { forgetUpload } : {}),
     read: async (...given) => {
       await ready();
       return place.read(...given);

@@ -247,7 +247,7 @@ export const openLoading = async (databaseUrl: string, tables: readonly CopiedTa
     await query("set constraints all deferred");
     const sent: Promise<unknown>[] = [];
     return {
-      rows: { query, writes: true, send: (text, values) => void sent.push(query(text, values)) },
+      rows: { query, writes: true, send: (text, values, _, answered) => void sent.push(query(text, values).then((found) => answered?.(found))) },
       async copyIn({ name, columns }, content) {
         const { from } = await import("pg-copy-streams");
         const stream = client.query(from(`copy ${quoted(name)} (${listOf(columns)}) from stdin`));

@@ -56,8 +56,9 @@ export interface Write extends Read {
    * Queues a statement and returns at once. It is sent with the next awaited statement or the commit, so it costs no round trip. If it
    * fails, the transaction throws its fault, whatever `work` throws.
    * @param faultOf replaces the fault to throw
+   * @param answered gets the result, before the commit; must not throw
    */
-  send(statement: string, values: readonly Param[], faultOf?: (fault: Fault) => unknown): void;
+  send(statement: string, values: readonly Param[], faultOf?: (fault: Fault) => unknown, answered?: (rows: readonly Row[]) => void): void;
 }
 
 /** Statements and transactions, counted in one tenant's share. */

@@ -120,7 +120,7 @@ export {
 export { readHostStates } from "./primary.ts";
 export { deleteQuota, findQuotas, findQuotasOf, writeQuota } from "./quotas.ts";
 export { type CurrentCopy, findCurrentCopy } from "./replica.ts";
-export { exceededQuota, findResourceCounts, findSpentStorage, quotaNameOf, takeGrantsBack } from "./resource-counts.ts";
+export { exceededQuota, findResourceCounts, findSpentStorage, quotaNameOf, requireUnspentStorage, takeGrantsBack } from "./resource-counts.ts";
 export { deleteRows, periodRetention, type Retention, type Swept, sweptNothing } from "./retention.ts";
 export {
   areEmpty,
@@ -138,7 +138,9 @@ export {
   lockNamed,
   lockRow,
   requireChange,
+  requireChanges,
   requireHeldRow,
+  requireRow,
   type RowRange,
   type Table,
   takeBelow,

@@ -401,9 +401,9 @@ const openTransaction = (client: pg.PoolClient, nameOf: (text: string) => string
 
   const rows: Write = {
     writes: true,
-    send(text, values, faultOf = databaseFault) {
+    send(text, values, faultOf = databaseFault, answered = () => {}) {
       const failed = (error: unknown): void => note(error, faultOf(databaseFault(error)), true);
-      collect(outgoing(nameOf(text), text, values, () => {}, failed));
+      collect(outgoing(nameOf(text), text, values, answered, failed));
     },
     query: (text, values = []) =>
       new Promise((resolve, reject) => {

@@ -75,6 +75,23 @@ export const requireRow = (rows: Write, statement: string, values: readonly Para
 export const requireChange = (rows: Write, statement: string, values: readonly Param[], absent: () => unknown): void =>
   rows.send(`with changed as (${statement}) select 1 / count(*) from changed`, values, (fault) => (foundNoRow(fault.cause) ? absent() : fault));
 
+/**
+ * Sends a statement whose first column divides by the number of its changes; fails the transaction with `absent` if there is none, or
+ * with `faultOf` for another fault. Does not wait.
+ */
+export const requireChanges = (
+  rows: Write,
+  statement: string,
+  values: readonly Param[],
+  { absent, faultOf, answered }: { readonly absent: () => unknown; readonly faultOf: (fault: Fault) => unknown; readonly answered: (row: Row) => void },
+): void =>
+  rows.send(
+    statement,
+    values,
+    (fault) => (foundNoRow(fault.cause) ? absent() : faultOf(fault)),
+    ([row]) => row && answered(row),
+  );
+
 /** Runs `work`, which sends one statement before it awaits anything, in a transaction of its own and in one round trip. */
 export const writeAtOnce = async <T>(store: Pick<Rows, "write">, work: (rows: Write) => Promise<T>): Promise<T> => {
   const { sent } = await store.write(async (rows) => {

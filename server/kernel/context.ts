@@ -94,6 +94,8 @@ export interface Context<Rows extends Read> {
   delegate(delegation: Delegation): void;
   /** Permissions checked so far; the audit log derives role bindings from them. */
   readonly permitted: readonly PermittedCapabilities[];
+  /** The place comes from memory, and rights may be outdated: the write proves both, or throws StaleAccess (Place.prove). */
+  readonly isAssumed?: boolean;
   readonly resources: ReadonlyMap<string, BoundResource>;
 }
 
@@ -154,6 +156,11 @@ export interface Place {
   readonly isOpen?: boolean;
   /** Nothing visible was found; fresh rights may show more. The operation responds as for a missing resource. */
   readonly isMissing?: boolean;
+  /**
+   * The place comes from memory: proves it in the operation's transaction, which throws StaleAccess if it no longer holds. The request is
+   * then handled once more with `isProven`.
+   */
+  readonly prove?: (rows: Write) => void;
 }
 
 /** Resolves a request's resource among those visible to the caller; returns a fault in the resource's words if there is none. */
@@ -164,6 +171,8 @@ export type FindPlace = (asked: {
   readonly caller: Caller | undefined;
   readonly rights: Rights;
   readonly rows: Read;
+  /** Present if a place from memory is allowed: the caller also proves it. */
+  readonly assuming?: { readonly hasContent: boolean } | undefined;
 }) => Promise<Place | Fault>;
 
 interface Limited {

@@ -20,7 +20,8 @@
 // constantly changes permissions block the others.
 //
 // Content, bytes outside the message, is read by the operation itself, after authorization and outside any transaction. It arrives
-// only once, so such a call always uses fresh rights and is never handled twice.
+// only once, so such a call always uses proven rights and is never handled twice. Exception: an operation whose place comes from memory
+// (context.ts: prove) stores the content where nothing references it, and keeps it for the second attempt (contract: abandon).
 
 import type { Caller } from "#authn";
 import { type Rights, visiblePaths, withoutRights } from "#authz";
@@ -54,12 +55,14 @@ interface Exchange {
   call: Call | undefined;
   /** Occupied until the end of the exchange. */
   slot: FairnessKey | undefined;
+  /** An attempt with cached rights has failed. */
+  isRepeated: boolean;
 }
 
 export const makeServe =
   (kernel: Kernel): Serve =>
   async (unread, admitted) => {
-    const exchange: Exchange = { unread, caller: undefined, call: undefined, slot: undefined };
+    const exchange: Exchange = { unread, caller: undefined, call: undefined, slot: undefined, isRepeated: false };
     describeCall({ operation: (unread.view ?? unread.method).name });
     try {
       if ((unread.method.open || unread.method.anonymous) && (await admitOpen(kernel, unread))) {
@@ -71,6 +74,7 @@ export const makeServe =
       }
       return await serveCaller(kernel, exchange, await admit(kernel, exchange, admitted));
     } catch (thrown) {
+      if (exchange.isRepeated) unread.content?.abandon?.();
       throw await refuse(kernel, exchange, thrown);
     } finally {
       if (exchange.slot) kernel.turnsOf(unread.method).leave(exchange.slot);
@@ -117,6 +121,7 @@ const serveCaller = async (kernel: Kernel, exchange: Exchange, admitted: Caller)
     } catch (thrown) {
       const unsure = thrown instanceof StaleAccess || (thrown instanceof Fault && thrown.code === "PERMISSION_DENIED");
       if (progress.isProven || !unsure) throw thrown;
+      exchange.isRepeated = true;
     }
   }
 };
@@ -204,10 +209,13 @@ const resolve = (kernel: Kernel, read: Call, access: Access, place: Place | unde
 const findResource = async (kernel: Kernel, call: Call, access: Access, findPlace: NonNullable<Answer["findPlace"]>): Promise<Resolved> => {
   const { caller, rights, proven } = access;
   const rows = provingRead(rowsOf(kernel, call, caller, rights, undefined).read, rights, proven);
-  const place = await findPlace({ services: kernel.services, method: call.method, request: call.request, caller, rights, rows });
+  const assuming = proven ? undefined : { hasContent: call.content !== undefined };
+  const place = await findPlace({ services: kernel.services, method: call.method, request: call.request, caller, rights, rows, assuming });
   // Fresh rights may show what cached ones hide.
   if ((place instanceof Fault || place.isMissing) && !proven) throw new StaleAccess();
   if (place instanceof Fault) throw place;
+  // Proven by the write.
+  if (place.prove) return resolve(kernel, call, access, place, false);
   // A repo that is named by uid needs no statement.
   if (call.content && !proven && rows.check) await checkAccessVersion(rows.check.bare, rights.accessVersion);
   return resolve(kernel, call, access, place, proven || rows.check === undefined || call.content !== undefined);
@@ -226,7 +234,7 @@ const permittedAt = ({ call: { method }, path, place }: Resolved): PermittedCapa
   path === undefined || place?.isOpen || place?.isMissing ? [] : [{ capabilities: [...method.capabilities, ...(place?.capabilities ?? [])], path }];
 
 const contextOf = (kernel: Kernel, resolved: Resolved, { caller }: Access, nowMs: number): Context<Read> => {
-  const { call, rights, path, rows } = resolved;
+  const { call, rights, path, place, rows } = resolved;
   const { method } = call;
   const permitted = permittedAt(resolved);
   // Without spreading: for an object of this size it costs as much as the rest of this function.
@@ -245,6 +253,7 @@ const contextOf = (kernel: Kernel, resolved: Resolved, { caller }: Access, nowMs
     visiblePaths: method.unscoped ? visiblePaths(rights, method.capabilities) : [],
     resources: call.view ? kernel.resourcesInVersion1 : kernel.resources,
     permitted,
+    isAssumed: place?.prove !== undefined,
     require: (wanted, at) => {
       const capabilities = [...wanted];
       if (path === undefined) describeCall({ path: at });
@@ -269,7 +278,7 @@ const read = async ({ services }: Kernel, reads: (context: Context<Read>) => Pro
 };
 
 const write = async (kernel: Kernel, answer: Exclude<Answer, { readonly reads: unknown }>, context: Context<Read>, resolved: Resolved): Promise<Outcome> => {
-  const { store, path, proven } = resolved;
+  const { store, path, place, proven } = resolved;
   const { call, method, caller, rights, nowMs } = context;
   const writes = "asks" in answer ? await answer.asks(context) : answer;
   const given = {
@@ -279,6 +288,7 @@ const write = async (kernel: Kernel, answer: Exclude<Answer, { readonly reads: u
     // First, so that a caller without permission gets no replayed response.
     confirm: (fresh: Write): void => {
       if (!proven) requireAccessVersion(fresh, rights.accessVersion);
+      place?.prove?.(fresh);
     },
     row: kernel.currentReads.has(method.name) ? path : undefined,
   };

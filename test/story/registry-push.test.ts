@@ -6,7 +6,7 @@ import { limits } from "#base/limits.ts";
 import { type JsonObject, text } from "#base/json.ts";
 import { builtInRoleUid } from "#authz";
 import { removeLeftContents } from "#registry/collection";
-import { keepDigests } from "../../server/registry/resources/distribution/upload-digests.ts";
+import { isWritten, keepUpload } from "../../server/registry/resources/distribution/known-uploads.ts";
 import { digestOf } from "../distribution.ts";
 import { configType, descriptor, emptyType, errorsIn, imageType, indexType, layerType, openRegistry } from "../registry.ts";
 import { openWorld } from "../world.ts";
@@ -144,7 +144,7 @@ test("content with the wrong digest is refused and hidden, and its upload can st
   // A server that did not receive the bytes computes the digest from storage.
   const moved = await start();
   assert.equal((await send("PATCH", moved, { body: "stored " })).status, 202);
-  keepDigests(moved.split("/").at(-1) ?? "", undefined);
+  keepUpload(moved.split("/").at(-1) ?? "", undefined);
   const late = await send("PUT", `${moved}?digest=${digestOf("something else")}`, { body: "elsewhere" });
   assert.deepEqual(await errorsIn(late), ["DIGEST_INVALID"]);
   assert.equal((await send("PUT", `${moved}?digest=${digestOf("something else")}`)).status, 400);
@@ -359,10 +359,7 @@ test("two requests never append to one upload concurrently", async () => {
   }
   const first = send("PATCH", upload, { body: ReadableStream.from(slow()) });
   await begun;
-  const { read } = world.server.application.services.store;
-  const isHeld = async (): Promise<boolean> =>
-    (await read.query("select 1 from uploads where id = $1 and holder <> ''", [upload.split("/").at(-1) ?? ""])).length > 0;
-  while (!(await isHeld())) await new Promise((resolve) => setImmediate(resolve));
+  while (!isWritten(upload.split("/").at(-1) ?? "")) await new Promise((resolve) => setImmediate(resolve));
   const second = await send("PATCH", upload, { body: "" });
   assert.equal(second.status, 409);
   assert.deepEqual(await errorsIn(second), ["BLOB_UPLOAD_INVALID"]);

@@ -51,6 +51,11 @@ for (const kind of kinds) {
       opened.push(place);
       return place;
     };
+    const listed = async (place: BlobPlace): Promise<string[]> => {
+      const keys: string[] = [];
+      for await (const { key } of place.list()) keys.push(key);
+      return keys;
+    };
     before(async () => {
       started = await kind.start();
     });
@@ -143,6 +148,32 @@ for (const kind of kinds) {
         assert.ok((await readAll(await place.read(key)))?.equals(bytesAt(0, length)));
       }
       await assert.rejects(place.complete(makeBlobKey(), { sizeBytes: 5, state: { restBytes: 5 } }), codeOf("DATA_LOSS"));
+    });
+
+    test("content that is completed aside can be read, and its upload can go on until it is forgotten", {
+      skip: kind.name === "S3" && "unsupported",
+    }, async () => {
+      const place = await openAt("aside");
+      const { completeAside, forgetUpload } = place;
+      assert.ok(completeAside && forgetUpload);
+      const key = makeBlobKey();
+      const at = await place.append(key, uploadStart, contentOf(0, 1000));
+      await completeAside(key, at);
+      await completeAside(key, at);
+      assert.ok((await readAll(await place.read(key)))?.equals(bytesAt(0, 1000)));
+      const further = await place.append(key, at, contentOf(1000, 500));
+      // The first size is outdated, so the transaction fails that would have referenced it.
+      await assert.rejects(completeAside(key, at), codeOf("DATA_LOSS"));
+      await place.complete(key, further);
+      assert.ok((await readAll(await place.read(key)))?.equals(bytesAt(0, 1500)));
+      const other = makeBlobKey();
+      const end = await place.append(other, uploadStart, contentOf(0, 10));
+      await completeAside(other, end);
+      await forgetUpload(other);
+      await forgetUpload(other);
+      await completeAside(other, end);
+      assert.deepEqual((await listed(place)).sort(), [key, other].sort(), "each has one name");
+      await assert.rejects(completeAside(makeBlobKey(), end), codeOf("DATA_LOSS"));
     });
 
     test("removed content is gone, and removing it again has no effect", async () => {

@@ -190,14 +190,35 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
 
   const completeUpload = async (key: string, sizeBytes: number): Promise<void> => {
     const to = contentPath(key);
-    const found = sizeBytes === 0 ? undefined : (await unlessAbsent(stat(uploadPath(key))))?.size;
+    const upload = sizeBytes === 0 ? undefined : await unlessAbsent(stat(uploadPath(key)));
+    const found = upload?.size;
     if (found === undefined && sizeBytes > 0) return requireCompleted(key, sizeBytes);
     if (found !== undefined && found < sizeBytes) throw contentLost(key, `${found} bytes of ${sizeBytes}`);
     // Otherwise the bytes are durable since they were appended.
     if (found !== sizeBytes) await truncateUpload(key, sizeBytes);
+    // `rename` does nothing if both names are of this file (completeAside).
+    if (upload !== undefined && upload.nlink > 1) {
+      await requireCompleted(key, sizeBytes);
+      await unlessAbsent(unlink(uploadPath(key)));
+      return;
+    }
     const renamed = await unlessAbsent(inFolder(dirname(to), () => rename(uploadPath(key), to).then(() => true)));
     // Removed since it was opened: its repo was deleted.
     if (renamed === undefined) return requireCompleted(key, sizeBytes);
+    await syncFolder(dirname(to));
+  };
+
+  /** A second name of the same file. An append after `sizeBytes` that fails leaves it as it is; one that succeeds changes the upload's row. */
+  const completeAside = async (key: string, sizeBytes: number): Promise<void> => {
+    const to = contentPath(key);
+    const found = (await unlessAbsent(stat(uploadPath(key))))?.size;
+    if (found === undefined) return requireCompleted(key, sizeBytes);
+    if (found !== sizeBytes) throw contentLost(key, `${found} bytes of ${sizeBytes}`);
+    const isLinked = await inFolder(dirname(to), () => link(uploadPath(key), to).then(() => true)).catch((thrown: unknown) => {
+      if (codeOf(thrown) === "EEXIST" || codeOf(thrown) === "ENOENT") return false;
+      throw thrown;
+    });
+    if (!isLinked) return requireCompleted(key, sizeBytes);
     await syncFolder(dirname(to));
   };
 
@@ -258,6 +279,10 @@ export const openFilePlace = ({ folder, spaceLeftBytes = limits.blobSpaceLeftByt
   return {
     append,
     complete: (key, { sizeBytes }) => translated(completeUpload(key, sizeBytes)),
+    completeAside: (key, { sizeBytes }) => translated(completeAside(key, sizeBytes)),
+    async forgetUpload(key) {
+      await translated(unlessAbsent(unlink(uploadPath(key))));
+    },
     read: (key, range) => translated(readContent(key, range)),
     sizeOf: async (key) => (await translated(unlessAbsent(stat(contentPath(key)))))?.size,
     async remove(key: string, state?: JsonObject) {

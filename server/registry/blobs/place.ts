@@ -44,6 +44,13 @@ export interface BlobPlace {
   append(key: string, at: UploadPoint, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<UploadPoint>;
   /** Completes an upload: its content is durable and readable. Idempotent, also for empty uploads. Throws like append. */
   complete(key: string, at: UploadPoint): Promise<void>;
+  /**
+   * Like `complete`, and other writers can still append to the upload, until `forgetUpload`: for an upload without a lease. Absent if
+   * unsupported.
+   */
+  completeAside?(key: string, at: UploadPoint): Promise<void>;
+  /** Removes the upload of completed content. Idempotent. */
+  forgetUpload?(key: string): Promise<void>;
   /** Reads completed content; undefined if missing. A piece is valid until the next one is requested. Throws if the range is not available. */
   read(key: string, range?: ByteRange): Promise<AsyncIterable<Uint8Array> | undefined>;
   /** Returns the size of completed content; undefined if missing. */

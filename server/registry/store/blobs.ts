@@ -7,7 +7,8 @@
 import type { Fault } from "#base/fault.ts";
 import type { Json, JsonObject } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { columns, expression, flag, nullableObject, nullableText, number, type Read, type RowOf, text, timeMs, type Write } from "#db";
+import { columns, expression, flag, nullableObject, nullableText, number, type Read, requireChanges, type RowOf, text, timeMs, type Write } from "#db";
+import { type KnownUpload, knownUploadDeletion } from "./uploads.ts";
 
 export type RepoBlob = RowOf<typeof repoBlob>;
 
@@ -112,6 +113,52 @@ export const insertRepoBlob = async (
 
 const repoBlobStatement = `insert into repo_blobs as held (repo_uid, sha256, create_time, lease_time) values ($1, $2, $3, $4)
   on conflict (repo_uid, sha256) do update set lease_time = greatest(held.lease_time, excluded.lease_time)`;
+
+const repoBlobFrom = (source: string): string => `
+  stored as (
+    insert into blobs as held (sha256, sha512, size_bytes, key, create_time) select $2, $3, $4::bigint, $5, $6::timestamptz ${source}
+    on conflict (sha256) do update set sha512 = coalesce(held.sha512, excluded.sha512) where held.remove_time is null returning key
+  ), linked as (
+    insert into repo_blobs as held (repo_uid, sha256, create_time, lease_time) select $1, $2, $6::timestamptz, $7::timestamptz from stored
+    on conflict (repo_uid, sha256) do update set lease_time = greatest(held.lease_time, excluded.lease_time) returning 1
+  ), duplicate as (
+    insert into blob_removals (key, create_time) select $5, $6::timestamptz from stored where key <> $5 on conflict do nothing returning 1
+  ) select 1 / (select count(*) from linked), (select count(*) from duplicate)`;
+
+const repoBlobAlone = `with ${repoBlobFrom("")}`;
+
+const repoBlobOfUpload = `with ended as (${knownUploadDeletion({ repo: "$1", id: "$8", key: "$9", sizeBytes: "$10" })}), ${repoBlobFrom("from ended")}`;
+
+/**
+ * Like `insertRepoBlob`, without waiting; also deletes the upload, if given. The transaction fails with `lost` if the upload has changed or
+ * is leased, or if the stored content is hidden. `answered` gets whether the content existed already.
+ */
+export const requireRepoBlob = (
+  rows: Write,
+  repo: string,
+  blob: NewBlob,
+  upload: KnownUpload | undefined,
+  {
+    nowMs,
+    leaseMs,
+    faultOf,
+    lost,
+    answered,
+  }: {
+    readonly nowMs: number;
+    readonly leaseMs: number;
+    readonly faultOf: (fault: Fault) => unknown;
+    readonly lost: () => unknown;
+    readonly answered: (isDuplicate: boolean) => void;
+  },
+): void => {
+  const values = [repo, blob.sha256, blob.sha512 ?? null, blob.sizeBytes, blob.key, timestamp(nowMs), timestamp(leaseMs)];
+  requireChanges(rows, upload ? repoBlobOfUpload : repoBlobAlone, upload ? [...values, upload.id, upload.key, upload.sizeBytes] : values, {
+    absent: lost,
+    faultOf,
+    answered: ([, duplicates]) => answered(duplicates !== "0"),
+  });
+};
 
 /** Returns undefined if the other repo no longer contains the blob. */
 export const mountRepoBlob = async (

@@ -1,7 +1,7 @@
 // Resolves paths of names (docs/decisions/0002), with the same result for every caller. A name that several groups share from before
 // names were unique resolves only to a verified organization.
 
-import { columns, expression, flag, number, type Read, type RowOf, text } from "#db";
+import { columns, expression, flag, number, type Read, requireRow, type RowOf, text, type Write } from "#db";
 
 export type RepoByName = RowOf<typeof namedRepo>;
 
@@ -43,6 +43,16 @@ export const findRepoByName = async (rows: Read, path: string): Promise<RepoByNa
      where place.depth = cardinality($1::text[])`,
     [groups, name],
   );
+};
+
+const isNamed = `${places} select from place join repos on left(repos.uid, -17) = place.uid and repos.name collate "POSIX" = $2
+  where place.depth = cardinality($1::text[]) and repos.uid = $3`;
+
+/** The transaction fails with `absent` unless the path leads to the repo, which is locked against deletion if `locked`. Does not wait. */
+export const requireRepoByName = (rows: Write, path: string, uid: string, locked: boolean, absent: () => unknown): void => {
+  const groups = path.split("/");
+  const name = groups.pop() ?? "";
+  requireRow(rows, locked ? `${isNamed} for key share of repos` : isNamed, [groups, name, uid], absent);
 };
 
 const namedGroup = columns({

@@ -1,7 +1,7 @@
 // Table uploads: progress, and the lease of the current writer. Deleted after limits.uploadKeptMs without a write.
 
 import type { JsonObject } from "#base/json.ts";
-import { columns, nullableObject, number, type Read, requireChange, type RowOf, text, type Write } from "#db";
+import { columns, nullableObject, number, type Read, requireChange, requireChanges, type RowOf, text, type Write } from "#db";
 
 export type UploadRow = RowOf<typeof uploadRow>;
 
@@ -46,18 +46,20 @@ export const releaseUpload = async (rows: Write, id: string, holder: string): Pr
 interface UploadProgress {
   readonly id: string;
   readonly holder: string;
+  readonly key: string;
   readonly sizeBytes: number;
   readonly state: JsonObject;
 }
 
-const updateStatement = "update uploads set size_bytes = $3, state = $4, holder = '', update_time = $5 where id = $1 and holder = $2 returning 1";
+const updateStatement = "update uploads set size_bytes = $3, state = $4, holder = '', update_time = $5, key = $6 where id = $1 and holder = $2 returning 1";
 
-const updateValues = ({ id, holder, sizeBytes, state }: UploadProgress, nowMs: number) => [
+const updateValues = ({ id, holder, sizeBytes, state, key }: UploadProgress, nowMs: number) => [
   id,
   holder,
   sizeBytes,
   JSON.stringify(state),
   new Date(nowMs).toISOString(),
+  key,
 ];
 
 /** Releases the lease, unless it was lost. Does not wait. */
@@ -66,6 +68,42 @@ export const updateUpload = (rows: Write, progress: UploadProgress, nowMs: numbe
 /** Releases the lease; the transaction fails with `lost` if it was lost. Does not wait. */
 export const requireUploadUpdate = (rows: Write, progress: UploadProgress, nowMs: number, lost: () => unknown): void =>
   requireChange(rows, updateStatement, updateValues(progress, nowMs), lost);
+
+/** The first bytes of an upload, stored under a key of their own, so that they need no lease. */
+export interface FirstBytes extends Pick<UploadRow, "id" | "key" | "sizeBytes" | "state"> {
+  readonly repo: string;
+  /** Of the upload while it is empty. */
+  readonly emptyKey: string;
+}
+
+const firstBytesStatement = `with changed as (
+    update uploads set key = $4, size_bytes = $5, state = $6, update_time = $7
+    where id = $1 and repo_uid = $2 and key = $3 and size_bytes = 0 and holder = '' returning 1
+  ) select 1 / count(*) from changed`;
+
+/** The transaction fails with `lost` if the upload has bytes or a lease, or does not exist. Does not wait. */
+export const requireFirstBytes = (
+  rows: Write,
+  { id, repo, emptyKey, key, sizeBytes, state }: FirstBytes,
+  nowMs: number,
+  { lost, answered }: { readonly lost: () => unknown; readonly answered: () => void },
+): void =>
+  requireChanges(rows, firstBytesStatement, [id, repo, emptyKey, key, sizeBytes, JSON.stringify(state ?? {}), new Date(nowMs).toISOString()], {
+    absent: lost,
+    faultOf: (fault) => fault,
+    answered,
+  });
+
+/** An upload without a lease, as this server knows it. */
+export interface KnownUpload {
+  readonly id: string;
+  readonly key: string;
+  readonly sizeBytes: number;
+}
+
+/** Returns the statement that deletes an upload if it is as known and not leased. The arguments are its parameters. */
+export const knownUploadDeletion = ({ id, repo, key, sizeBytes }: Readonly<Record<"id" | "repo" | "key" | "sizeBytes", string>>): string =>
+  `delete from uploads where id = ${id} and repo_uid = ${repo} and key = ${key} and size_bytes = ${sizeBytes} and holder = '' returning 1`;
 
 const deleteStatement = `delete from uploads where id = $1 and repo_uid = $2 and (holder = $3 or holder = '' or hold_time < $4) returning ${uploadRow.list}`;
 

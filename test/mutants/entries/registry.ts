@@ -49,6 +49,25 @@ export const registry: readonly Mutant[] = [
     replace: "return caller ? at(found.uid) : absent(nameUnknown());",
   },
   { attack: 104, file: uploads, find: "if (Number(first) !== sizeBytes) throw outOfOrder(sizeBytes);", replace: "" },
+  { attack: 393, file: place, find: "prove: (rows) => requireRepoByName(rows, path, uid, isLocked, absent)", replace: "prove: () => {}" },
+  {
+    attack: 393,
+    file: "server/kernel/serve.ts",
+    find: "if (place.prove) return resolve(kernel, call, access, place, false);",
+    replace: "if (place.prove) return resolve(kernel, call, access, place, true);",
+  },
+  {
+    attack: 393,
+    file: "server/registry/store/uploads.ts",
+    find: "and key = $3 and size_bytes = 0 and holder = '' returning 1",
+    replace: "returning 1",
+  },
+  {
+    attack: 393,
+    file: "server/registry/store/uploads.ts",
+    find: "and size_bytes = ${sizeBytes} and holder = '' returning 1",
+    replace: "and size_bytes = ${sizeBytes} returning 1",
+  },
   { attack: 105, file: manifest, find: "if (repeated !== undefined) throw", replace: "if (false) throw" },
   { attack: 10, file: putManifest, find: 'if (tags.length > 0) context.require(["tag.create"], repo.uid);', replace: "" },
   {

@@ -8,9 +8,10 @@ import { text } from "#base/json.ts";
 import { covers, EVERYWHERE, isUid } from "#base/uid.ts";
 import type { MethodFact } from "#contract/facts.ts";
 import type { FindPlace, Place } from "#kernel";
-import { findGroupByNames, findPendingRepos, findRepoByName, findRepoOpenness, type NamedGroup } from "#registry/store";
-import type { Read } from "#db";
+import { findGroupByNames, findPendingRepos, findRepoByName, findRepoOpenness, type NamedGroup, requireRepoByName } from "#registry/store";
+import { type Read, StaleAccess } from "#db";
 import { nameInvalid, nameUnknown } from "./faults.ts";
+import { findKnownRepo, findKnownUpload, forgetRepo, hasFitted, keepRepo } from "./known-uploads.ts";
 
 const nameLengthMax = 255;
 /** oci: 1. Components of lower-case letters and digits, separated by a dot, one or two underscores, or dashes. */
@@ -54,7 +55,40 @@ const isSeen = (rights: Rights, method: MethodFact, uid: string): boolean =>
 const isOpenTo = (method: MethodFact, repo: { readonly anonymousPull: boolean; readonly isSuspended: boolean }, anonymousPull: boolean): boolean =>
   method.anonymous && !repo.isSuspended && (repo.anonymousPull || (anonymousPull && !method.rpc.startsWith("List")));
 
-export const findRepoPlace: FindPlace = async ({ services, method, request, caller, rights, rows }) => {
+type Asked = Parameters<FindPlace>[0];
+
+/** Returns whether this server can handle a push's request before it looks at the database (uploads.ts). A mount looks for its source. */
+const isKnown = ({ services: { blobs, clock }, method, request }: Asked, uid: string, hasContent: boolean): boolean => {
+  if (method.rpc === "PutManifest") return hasContent;
+  if (method.rpc === "StartUpload") {
+    const isWhole = hasContent && text(request, "digest") !== "";
+    return text(request, "mount") === "" && (!isWhole || hasFitted(text(request, "repo"), clock()));
+  }
+  const upload = method.rpc === "AppendUpload" || method.rpc === "FinishUpload" ? findKnownUpload(text(request, "upload")) : undefined;
+  if (upload?.repo !== uid) return false;
+  // Only the first bytes need no lease.
+  if (hasContent) return upload.sizeBytes === 0;
+  return method.rpc === "FinishUpload" && upload.digests !== undefined && blobs.completeAside !== undefined;
+};
+
+/** Returns the repo that the path has led to, if the caller may do this there. The operation's transaction proves it. */
+const findKnownPlace = (asked: Asked): Place | undefined => {
+  const { method, request, rights, caller, assuming } = asked;
+  const path = text(request, "repo");
+  const uid = caller && assuming ? findKnownRepo(path) : undefined;
+  if (uid === undefined || !assuming || !isKnown(asked, uid, assuming.hasContent)) return undefined;
+  if (missingCapability(rights, method.capabilities, uid) !== undefined) return undefined;
+  const absent = (): StaleAccess => {
+    forgetRepo(path);
+    return new StaleAccess();
+  };
+  // A new upload or blob must not outlive its repo.
+  const isLocked = method.rpc !== "AppendUpload";
+  return { path: uid, request: { ...request, repo: uid }, prove: (rows) => requireRepoByName(rows, path, uid, isLocked, absent) };
+};
+
+export const findRepoPlace: FindPlace = async (asked) => {
+  const { services, method, request, caller, rights, rows } = asked;
   const given = text(request, "repo");
   const absent = (fault: Fault): Place | Fault => {
     if (!caller) return unauthenticated("authentication required");
@@ -71,8 +105,11 @@ export const findRepoPlace: FindPlace = async ({ services, method, request, call
   }
   if (!isName(given)) return nameInvalid("has other characters than the protocol allows");
   if (rootForm.test(given)) return absent(nameUnknown());
+  const known = findKnownPlace(asked);
+  if (known) return known;
   const found = await findRepoByName(rows, given);
   if (found) {
+    if (method.distribution) keepRepo(given, found.uid);
     if (caller && missingCapability(rights, method.capabilities, found.uid) === undefined) return at(found.uid);
     if (isOpenTo(method, found, services.anonymousPull)) return at(found.uid, { isOpen: true });
     return caller && isSeen(rights, method, found.uid) ? at(found.uid) : absent(nameUnknown());

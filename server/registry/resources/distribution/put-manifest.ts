@@ -34,6 +34,15 @@ const readContent = async (content: CallContent | undefined): Promise<Buffer> =>
   return Buffer.concat(chunks, received);
 };
 
+/** Manifests of requests that may be handled once more: their content arrives only once. */
+const received = new WeakMap<CallContent, Buffer>();
+
+const readOnce = async ({ call: { content }, isAssumed }: ReadContext): Promise<Buffer> => {
+  const bytes = (content && received.get(content)) ?? (await readContent(content));
+  if (content && isAssumed) received.set(content, bytes);
+  return bytes;
+};
+
 const findPushedBlob = async ({ rows, request, permitted }: ReadContext, digest: string): Promise<RepoBlob | undefined> => {
   const repo = text(request, "repo");
   const places = isUid(repo) ? [repo] : (await findPendingRepos(rows, repo, permitted[0]?.path ?? "")).map(({ uid }) => uid);
@@ -133,14 +142,14 @@ const store = async (context: WriteContext, read: ReadManifest, platform: Platfo
 };
 
 export const putManifest = async (context: ReadContext): Promise<Writes> => {
-  const { request, call } = context;
+  const { request } = context;
   const reference = text(request, "reference");
   // Checks that are possible before the content arrives.
   if (reference.includes(":") ? !isDigest(reference) : !tagForm.test(reference)) {
     if (reference.includes(":")) readDigest(reference);
     throw tagInvalid();
   }
-  const read = readManifest(await readContent(call.content), text(request, "contentType"));
+  const read = readManifest(await readOnce(context), text(request, "contentType"));
   const platform = await platformOf(context, read);
   return { writes: (write) => store(write, read, platform) };
 };

@@ -7,8 +7,9 @@ import { limits } from "#base/limits.ts";
 import { covers, isUid, newChild, rootOf } from "#base/uid.ts";
 import { boundOf, change, holdParent, type ReadContext, type WriteContext } from "#kernel";
 import { countPendingRepos, findGroupByNames, findPendingRepos, findRepoByName, insertPendingRepo, lockPendingRepo, usePendingRepo } from "#registry/store";
-import { findRow, lockNamed, lockRow, type Write } from "#db";
+import { findRow, lockNamed, lockRow, StaleAccess, type Write } from "#db";
 import { nameUnknown } from "./faults.ts";
+import { keepRepo } from "./known-uploads.ts";
 
 export interface KnownRepo {
   readonly uid: string;
@@ -18,6 +19,19 @@ export interface KnownRepo {
 export interface PushTarget extends KnownRepo {
   readonly isPending: boolean;
 }
+
+const repoNameIn = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+/** The repository as the client wrote it: a path or a uid. */
+export const pathOf = ({ call }: Pick<ReadContext, "call">): string => text(call.requestInUrl(), "repo");
+
+/** Returns the repo of a request with a place from memory (known-uploads.ts). The transaction of the request proves and locks it. */
+export const assumedTarget = (context: Pick<ReadContext, "call" | "request">): PushTarget => {
+  const path = pathOf(context);
+  // A call of the server itself has no URL.
+  if (path === "") throw new StaleAccess();
+  return { uid: text(context.request, "repo"), name: repoNameIn(path), isPending: false };
+};
 
 const repoTable = { name: "repos", columns: ["uid", "name"] };
 
@@ -66,14 +80,15 @@ const makeRepo = async (context: WriteContext, path: string, group: string): Pro
 
 /** Returns the repo of a pushed manifest, created if missing. The database moves pending blobs of the path to it. */
 export const repoForManifest = async (context: WriteContext): Promise<KnownRepo> => {
+  if (context.isAssumed) return assumedTarget(context);
   const given = text(context.request, "repo");
   if (isUid(given)) return holdRepo(context);
   const [place] = context.permitted;
   if (!place) throw nameUnknown();
-  return makeRepo(context, given, place.path);
+  const made = await makeRepo(context, given, place.path);
+  keepRepo(given, made.uid);
+  return made;
 };
-
-const repoNameIn = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
 const holdKnown = async (rows: Write, uid: string): Promise<PushTarget | undefined> => {
   const row = await lockRow(rows, repoTable, uid, "key share");

@@ -3,7 +3,7 @@
 
 import { Fault, quotaExceeded } from "#base/fault.ts";
 import { rootOf } from "#base/uid.ts";
-import { exceededQuota, findSpentStorage, type Read } from "#db";
+import { exceededQuota, findSpentStorage, type Read, requireUnspentStorage, type Write } from "#db";
 
 const storageFault = (organization: string, quota: number): Fault =>
   quotaExceeded(
@@ -19,6 +19,9 @@ export const requireStorage = async (rows: Read, place: string): Promise<void> =
   const spent = await findSpentStorage(rows, rootOf(place));
   if (spent !== undefined) throw storageFault(rootOf(place), spent);
 };
+
+/** The transaction fails with `spent` if the quota is used up. Does not wait. */
+export const requireStorageAtOnce = (rows: Write, place: string, spent: () => unknown): void => requireUnspentStorage(rows, rootOf(place), spent);
 
 /** Returns how to name an exceeded quota of a statement that adds a blob to a repo; then also runs `letGo`. */
 export const storageFaultOf =

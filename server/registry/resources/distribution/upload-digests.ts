@@ -1,8 +1,6 @@
-// Digests of uploads, computed while bytes arrive, in the memory of the server that has received all of them. For uploads that were
-// interrupted or started elsewhere, they are computed at the end from the stored content.
+// Digests of content, computed while bytes arrive.
 
 import { createHash, type Hash } from "node:crypto";
-import { limits } from "#base/limits.ts";
 import type { DigestAlgorithm } from "./digest.ts";
 
 export interface RunningDigests {
@@ -53,20 +51,4 @@ export const digestContent = async (content: AsyncIterable<Uint8Array>, algorith
   for await (const _ of bytes);
   const done = after();
   return done ? digestsOf(done) : {};
-};
-
-// By upload, oldest first.
-const running = new Map<string, RunningDigests>();
-
-/** Returns the digests of the first `sizeBytes` of an upload; undefined if this server has not received all of them. */
-export const findDigests = (upload: string, sizeBytes: number): RunningDigests | undefined => {
-  const held = running.get(upload);
-  return held?.sizeBytes === sizeBytes ? held : undefined;
-};
-
-export const keepDigests = (upload: string, digests: RunningDigests | undefined): void => {
-  running.delete(upload);
-  if (digests) running.set(upload, digests);
-  const [oldest] = running.keys();
-  if (running.size > limits.uploadDigestsMax && oldest !== undefined) running.delete(oldest);
 };

@@ -1,5 +1,8 @@
 // Blob uploads (oci: 2): start, append, finish, cancel, on any server. The upload's row has its progress; its bytes are durable before
 // the row records them. A request that appends holds a lease, and bytes of a failed request do not count.
+//
+// A request that this server can handle from memory (known-uploads.ts) needs no lease: its bytes have a new key until one
+// transaction proves everything that was assumed and references them. Otherwise the request is handled once more, with a lease.
 
 import { randomBytes } from "node:crypto";
 import { makeBlobKey, type UploadPoint, uploadStart } from "#registry/blobs";
@@ -26,20 +29,23 @@ import {
   insertUpload,
   mountRepoBlob,
   releaseUpload,
+  requireFirstBytes,
+  requireRepoBlob,
   requireUploadDeletion,
   requireUploadUpdate,
   type UploadRow,
   updateUpload,
 } from "#registry/store";
-import { type Write, writeAtOnce } from "#db";
+import { StaleAccess, type Write, writeAtOnce } from "#db";
 import { type Digest, type DigestAlgorithm, isDigest, readAlgorithm, readDigest } from "./digest.ts";
 import { noteWriting } from "#registry/collection";
 import { digestInvalid, outOfOrder, rangeInvalid, sizeInvalid, uploadHeld, uploadUnknown } from "./faults.ts";
+import { beginWriting, endWriting, findDigests, findKnownRepo, findKnownUpload, hasFitted, isWritten, keepRepo, keepUpload } from "./known-uploads.ts";
 import { pushFacts } from "./push.ts";
 import { removeSoon } from "./removals.ts";
-import { holdTarget, type PushTarget, targetForBlobs } from "./repo.ts";
-import { namingStorageQuota, requireStorage, storageFaultOf } from "./storage-quota.ts";
-import { type ContentDigests, digestContent, digesting, digestsOf, findDigests, keepDigests, newDigests, type RunningDigests } from "./upload-digests.ts";
+import { assumedTarget, holdTarget, pathOf, type PushTarget, targetForBlobs } from "./repo.ts";
+import { namingStorageQuota, requireStorage, requireStorageAtOnce, storageFaultOf } from "./storage-quota.ts";
+import { type ContentDigests, digestContent, digesting, digestsOf, newDigests, type RunningDigests } from "./upload-digests.ts";
 
 const uploadForm = /^[0-9a-f]{32}$/;
 
@@ -66,6 +72,7 @@ interface HeldUpload {
 }
 
 const hold = async ({ services, request }: ReadContext): Promise<HeldUpload> => {
+  if (isWritten(uploadIdOf(request))) throw uploadHeld();
   const [repo, id, holder] = [text(request, "repo"), uploadIdOf(request), randomBytes(16).toString("hex")];
   const nowMs = services.clock();
   const holdIn = (place: string) => writeAtOnce(services.store, (rows) => holdUpload(rows, place, id, holder, nowMs, nowMs + limits.uploadHoldMs));
@@ -109,6 +116,7 @@ const checkContentRange = (header: string, sizeBytes: number, content: CallConte
 };
 
 interface Appended {
+  readonly key: string;
   readonly point: UploadPoint;
   readonly digests: RunningDigests | undefined;
 }
@@ -127,12 +135,33 @@ const append = async (
 ): Promise<Appended> => {
   if (!content) {
     if (range !== undefined) throw sizeInvalid(range, 0);
-    return { point: at, digests };
+    return { key, point: at, digests };
   }
   const passing = digesting(digests, content.bytes, onChunk);
   const point = await services.blobs.append(key, at, passing.bytes);
   if (range !== undefined && passing.received() !== range) throw sizeInvalid(range, passing.received());
-  return { point, digests: passing.after() };
+  return { key, point, digests: passing.after() };
+};
+
+/** Content that the first attempt of a request has stored under a new key. */
+const storedAlone = new WeakMap<CallContent, Appended>();
+
+const keepAlone = (services: Services, content: CallContent, appended: Appended): void => {
+  storedAlone.set(content, appended);
+  content.abandon = () => void removeContent(services, appended);
+};
+
+/** Returns what the first attempt has stored; the caller references or removes it. */
+const claimAlone = (content: CallContent | undefined): Appended | undefined => {
+  const appended = content && storedAlone.get(content);
+  if (!appended) return undefined;
+  storedAlone.delete(content);
+  content.abandon = undefined;
+  return appended;
+};
+
+const removeContent = async ({ blobs, log }: Services, { key, point }: Pick<Appended, "key" | "point">): Promise<void> => {
+  await blobs.remove(key, point.state).catch((cause: unknown) => log("blobs.removal.failed", { cause }));
 };
 
 /** Extends the lease while bytes arrive. */
@@ -149,19 +178,82 @@ const holdingOn = ({ store, clock }: Services, { row, holder }: HeldUpload): (()
 const appendHeld = async (context: ReadContext, held: HeldUpload): Promise<Appended> => {
   const { row } = held;
   const { content } = context.call;
+  const alone = claimAlone(content);
+  if (alone) {
+    if (row.sizeBytes === 0) return alone;
+    await removeContent(context.services, alone);
+    throw uploadHeld();
+  }
   const range = checkContentRange(text(context.request, "contentRange"), row.sizeBytes, content);
-  const known = row.sizeBytes === 0 ? newDigests(new Set([readAlgorithm(row.algorithm)])) : findDigests(row.id, row.sizeBytes);
+  const known = row.sizeBytes === 0 ? newDigests(new Set([readAlgorithm(row.algorithm)])) : findDigests(row.id, row.key, row.sizeBytes);
   return append(context, { key: row.key, at: pointOf(row), digests: known, range }, content, holdingOn(context.services, held));
 };
 
+/** Stores content under a new key, complete if `digest` is given. */
+const storeAlone = async (
+  context: Pick<ReadContext, "services">,
+  content: CallContent,
+  { algorithms, range, digest }: { readonly algorithms: ReadonlySet<DigestAlgorithm>; readonly range: number | undefined; readonly digest?: Digest },
+): Promise<{ readonly appended: Appended; readonly found: ContentDigests; readonly end: (rows: Write) => Promise<void> }> => {
+  const { services } = context;
+  const key = makeBlobKey();
+  const { onChunk, forget, end } = naming(services, key);
+  let appended: Appended | undefined;
+  try {
+    appended = await append(context, { key, at: uploadStart, digests: newDigests(algorithms), range }, content, onChunk);
+    const found = digest ? await complete(services, appended, digest) : {};
+    return { appended, found, end };
+  } catch (thrown) {
+    await removeContent(services, appended ?? { key, point: uploadStart });
+    throw thrown;
+  } finally {
+    forget();
+  }
+};
+
+/** For the transaction of an assumed request: it is handled once more. */
+const outdated = (): StaleAccess => new StaleAccess();
+
+/** A range that is not the first one needs the upload's current size. */
+const isFirstRange = (header: string): boolean => header === "" || header.startsWith("0-");
+
+/** The first bytes of an upload that this server knows. */
+const appendFirst = async (context: ReadContext): Promise<Writes> => {
+  const { services, request } = context;
+  const { content } = context.call;
+  const [repo, id, header] = [text(request, "repo"), uploadIdOf(request), text(request, "contentRange")];
+  const known = findKnownUpload(id);
+  if (!content || known?.repo !== repo || known.sizeBytes !== 0 || !isFirstRange(header)) throw outdated();
+  const range = checkContentRange(header, 0, content);
+  if (!beginWriting(id)) throw uploadHeld();
+  try {
+    const { appended, end } = await storeAlone(context, content, { algorithms: new Set([readAlgorithm(known.algorithm)]), range });
+    keepAlone(services, content, appended);
+    const { key, point, digests } = appended;
+    return {
+      writes: async ({ rows, nowMs }) => {
+        requireFirstBytes(rows, { id, repo, emptyKey: known.key, key, ...point }, nowMs, {
+          lost: outdated,
+          answered: () => keepUpload(id, { ...known, key, sizeBytes: point.sizeBytes, digests }),
+        });
+        await end(rows);
+        return { reply: { upload: id, sizeBytes: String(point.sizeBytes) }, unchanged: true };
+      },
+    };
+  } finally {
+    endWriting(id);
+  }
+};
+
 export const appendUpload = async (context: ReadContext): Promise<Writes> => {
+  if (context.isAssumed) return appendFirst(context);
   const held = await hold(context);
   const { row, holder } = held;
-  const { point, digests } = await whileHeld(context.services, held, () => appendHeld(context, held));
+  const { key, point, digests } = await whileHeld(context.services, held, () => appendHeld(context, held));
   return {
     writes: async ({ rows, nowMs }) => {
-      requireUploadUpdate(rows, { id: row.id, holder, ...point }, nowMs, uploadUnknown);
-      keepDigests(row.id, digests);
+      requireUploadUpdate(rows, { id: row.id, holder, key, ...point }, nowMs, uploadUnknown);
+      keepUpload(row.id, { repo: text(context.request, "repo"), key, sizeBytes: point.sizeBytes, algorithm: row.algorithm, digests });
       return { reply: { upload: row.id, sizeBytes: String(point.sizeBytes) }, unchanged: true };
     },
   };
@@ -184,8 +276,7 @@ const requireDigest = (found: ContentDigests, { algorithm, text: claimed }: Dige
 };
 
 /** Makes the content readable, after checking its digest if already known. Throws DIGEST_INVALID. */
-const complete = async (services: Services, key: string, appended: Appended, digest: Digest): Promise<KnownDigests> => {
-  const { point, digests } = appended;
+const complete = async (services: Services, { key, point, digests }: Appended, digest: Digest): Promise<KnownDigests> => {
   const known = digests && digests.sizeBytes === point.sizeBytes ? digestsOf(digests) : {};
   const isKnown = known.sha256 !== undefined && known[digest.algorithm] !== undefined;
   if (isKnown) requireDigest(known, digest);
@@ -197,23 +288,123 @@ const complete = async (services: Services, key: string, appended: Appended, dig
  * After a wrong digest the upload keeps its previous progress, so the client can resend. If the digest had to be computed from
  * stored content, that is complete: the upload keeps its last bytes, and only the right digest finishes it.
  */
-const keepAfterWrongDigest = async ({ store, clock, blobs }: Services, { row, holder }: HeldUpload, { point }: Appended): Promise<void> => {
-  const isComplete = point.sizeBytes > row.sizeBytes && (await blobs.sizeOf(row.key)) !== undefined;
+const keepAfterWrongDigest = async (services: Services, { row, holder }: HeldUpload, { key, point }: Appended): Promise<void> => {
+  const { store, clock, blobs } = services;
+  const isComplete = point.sizeBytes > row.sizeBytes && (await blobs.sizeOf(key)) !== undefined;
   await store.write(async (rows) => {
-    if (isComplete) updateUpload(rows, { id: row.id, holder, ...point }, clock());
+    if (isComplete) updateUpload(rows, { id: row.id, holder, key, ...point }, clock());
     else await releaseUpload(rows, row.id, holder);
   });
+  if (!isComplete && key !== row.key) await removeContent(services, { key, point });
+};
+
+interface AssumedBlob {
+  readonly repo: PushTarget;
+  readonly digest: Digest;
+  readonly found: KnownDigests;
+  readonly appended: Appended;
+  readonly upload: { readonly id: string; readonly key: string; readonly sizeBytes: number } | undefined;
+  /** Runs after the transaction. */
+  readonly giveUp: () => Promise<void>;
+  readonly end: (rows: Write) => Promise<void>;
+}
+
+/** Gives the repo its blob in one message. */
+const storeAssumed = async (write: WriteContext, services: Services, { repo, digest, found, appended, upload, giveUp, end }: AssumedBlob): Promise<Outcome> => {
+  const { key, point } = appended;
+  const path = pathOf(write);
+  requireRepoBlob(write.rows, repo.uid, { sha256: found.sha256, sha512: found.sha512, sizeBytes: point.sizeBytes, key }, upload, {
+    nowMs: write.nowMs,
+    leaseMs: leaseEnd(write.nowMs),
+    faultOf: storageFaultOf(repo.uid, () => {
+      keepRepo(path, repo.uid, 0);
+      behind(services, giveUp);
+    }),
+    lost: outdated,
+    answered: (isDuplicate) => {
+      keepRepo(path, repo.uid, write.nowMs);
+      if (isDuplicate) removeSoon(services);
+      if (upload?.key === key) behind(services, async () => services.blobs.forgetUpload?.(key));
+    },
+  });
+  await end(write.rows);
+  return blobPushed(repo, digest.text, write);
+};
+
+/** Nothing was written yet that a later transaction must know. */
+const noEnd = async (): Promise<void> => {};
+
+/** Finishes an upload that this server knows: with its only bytes, or after all of them were received here. */
+const finishKnown = async (context: ReadContext, digest: Digest): Promise<Writes> => {
+  const { services, request } = context;
+  const { content } = context.call;
+  const [repo, id, header] = [text(request, "repo"), uploadIdOf(request), text(request, "contentRange")];
+  const known = findKnownUpload(id);
+  if (known?.repo !== repo) throw outdated();
+  const { key, sizeBytes, digests, algorithm } = known;
+  if (!content) {
+    const found = digests && digests.sizeBytes === sizeBytes ? digestsOf(digests) : {};
+    const { completeAside } = services.blobs;
+    if (sizeBytes === 0 || header !== "" || !completeAside || found[digest.algorithm] !== digest.text) throw outdated();
+    const checked = requireDigest(found, digest);
+    const appended: Appended = { key, point: { sizeBytes, state: {} }, digests };
+    if (isWritten(id)) throw uploadHeld();
+    await completeAside(key, appended.point).catch((thrown: unknown) => {
+      // The row knows whether it is lost.
+      throw thrown instanceof Fault && thrown.code === "DATA_LOSS" ? outdated() : thrown;
+    });
+    const giveUpUpload = (): Promise<void> => giveUp(services, id, "", appended.point);
+    const blob = { repo: assumedTarget(context), digest, found: checked, appended, upload: { id, key, sizeBytes }, giveUp: giveUpUpload, end: noEnd };
+    return {
+      writes: async (write) => {
+        const outcome = await storeAssumed(write, services, blob);
+        keepUpload(id, undefined);
+        return outcome;
+      },
+    };
+  }
+  if (sizeBytes !== 0 || !isFirstRange(header)) throw outdated();
+  const range = checkContentRange(header, 0, content);
+  if (!beginWriting(id)) throw uploadHeld();
+  try {
+    const algorithms = new Set([readAlgorithm(algorithm), digest.algorithm]);
+    const { appended, found, end } = await storeAlone(context, content, { algorithms, range, digest });
+    keepAlone(services, content, appended);
+    const giveUpBoth = async (): Promise<void> => {
+      await removeContent(services, appended);
+      await giveUp(services, id, "", uploadStart);
+    };
+    const blob = {
+      repo: assumedTarget(context),
+      digest,
+      found: requireDigest(found, digest),
+      appended,
+      upload: { id, key, sizeBytes },
+      giveUp: giveUpBoth,
+      end,
+    };
+    return {
+      writes: async (write) => {
+        const outcome = await storeAssumed(write, services, blob);
+        keepUpload(id, undefined);
+        return outcome;
+      },
+    };
+  } finally {
+    endWriting(id);
+  }
 };
 
 export const finishUpload = async (context: ReadContext): Promise<Writes> => {
   const { services, request } = context;
   const digest = readDigest(text(request, "digest"));
+  if (context.isAssumed) return finishKnown(context, digest);
   const held = await hold(context);
   const { row, holder } = held;
   const appended = await whileHeld(services, held, () => appendHeld(context, held));
   let found: KnownDigests;
   try {
-    found = await complete(services, row.key, appended, digest);
+    found = await complete(services, appended, digest);
   } catch (thrown) {
     if (thrown instanceof Fault && thrown.code === "INVALID_ARGUMENT") {
       await keepAfterWrongDigest(services, held, appended);
@@ -226,13 +417,18 @@ export const finishUpload = async (context: ReadContext): Promise<Writes> => {
     writes: async (write) => {
       const repo = await holdTarget(write);
       requireUploadDeletion(write.rows, repo.uid, { id: row.id, holder }, write.nowMs, uploadUnknown);
-      const blob = { sha256: found.sha256, sha512: found.sha512, sizeBytes: appended.point.sizeBytes, key: row.key };
+      const blob = { sha256: found.sha256, sha512: found.sha512, sizeBytes: appended.point.sizeBytes, key: appended.key };
       const isDuplicate = await insertRepoBlob(write.rows, repo.uid, blob, {
         nowMs: write.nowMs,
         leaseMs: leaseEnd(write.nowMs),
-        faultOf: storageFaultOf(repo.uid, () => behind(services, () => giveUp(services, row.id, holder, appended.point))),
+        faultOf: storageFaultOf(repo.uid, () =>
+          behind(services, async () => {
+            if (appended.key !== row.key) await removeContent(services, appended);
+            await giveUp(services, row.id, holder, appended.point);
+          }),
+        ),
       });
-      keepDigests(row.id, undefined);
+      keepUpload(row.id, undefined);
       if (isDuplicate) removeSoon(services);
       return blobPushed(repo, digest.text, write);
     },
@@ -244,7 +440,7 @@ const behind = ({ log }: Services, work: () => Promise<void>): void =>
   void setImmediate(() => work().catch((cause: unknown) => log("blobs.removal.failed", { cause })));
 
 const giveUp = async (services: Services, id: string, holder: string, point: UploadPoint): Promise<void> => {
-  keepDigests(id, undefined);
+  keepUpload(id, undefined);
   const nowMs = services.clock();
   await services.store.write(async (rows) => {
     const gone = await deleteHeldUpload(rows, id, holder);
@@ -255,10 +451,11 @@ const giveUp = async (services: Services, id: string, holder: string, point: Upl
 
 export const cancelUpload = async ({ services, request, rows, nowMs }: WriteContext): Promise<Outcome> => {
   const [repo, id] = [text(request, "repo"), uploadIdOf(request)];
+  if (isWritten(id)) throw uploadHeld();
   const gone = await deleteUpload(rows, repo, id, nowMs);
   if (!gone) throw (await findUpload(rows, repo, id)) ? uploadHeld() : uploadUnknown();
   await insertBlobRemoval(rows, gone.key, gone.state, nowMs);
-  keepDigests(id, undefined);
+  keepUpload(id, undefined);
   removeSoon(services);
   return { reply: {}, unchanged: true };
 };
@@ -289,9 +486,10 @@ const mounted = async (context: WriteContext, from: string, digest: string): Pro
 };
 
 const begun = async (context: WriteContext, algorithm: DigestAlgorithm): Promise<Outcome> => {
-  const repo = await targetForBlobs(context);
+  const repo = context.isAssumed ? assumedTarget(context) : await targetForBlobs(context);
   const upload: UploadRow = { id: randomBytes(16).toString("hex"), key: makeBlobKey(), ...uploadStart, algorithm: algorithm === "sha512" ? algorithm : "" };
   insertUpload(context.rows, repo.uid, upload, context.nowMs);
+  keepUpload(upload.id, { repo: repo.uid, key: upload.key, sizeBytes: 0, algorithm: upload.algorithm, digests: undefined });
   return { reply: { upload: upload.id }, unchanged: true };
 };
 
@@ -321,33 +519,34 @@ const naming = (
   };
 };
 
+/** A blob in a single request. */
 const wholeUpload = async (context: ReadContext, digest: Digest, content: CallContent): Promise<Writes> => {
   const { services } = context;
-  const key = makeBlobKey();
   const range = checkContentRange(text(context.request, "contentRange"), 0, content);
-  const { onChunk, forget, end } = naming(services, key);
-  let found: KnownDigests;
-  let appended: Appended | undefined;
-  try {
-    appended = await append(context, { key, at: uploadStart, digests: newDigests(new Set([digest.algorithm])), range }, content, onChunk);
-    found = await complete(services, key, appended, digest);
-  } catch (thrown) {
-    await services.blobs.remove(key, appended?.point.state ?? uploadStart.state).catch((cause: unknown) => services.log("blobs.removal.failed", { cause }));
-    throw thrown;
-  } finally {
-    forget();
+  const alone = claimAlone(content);
+  const given = { algorithms: new Set([digest.algorithm]), range, digest };
+  const { appended, found, end } = alone
+    ? { appended: alone, found: alone.digests ? digestsOf(alone.digests) : {}, end: noEnd }
+    : await storeAlone(context, content, given);
+  const checked = requireDigest(found, digest);
+  const { key, point } = appended;
+  const remove = (): Promise<void> => removeContent(services, appended);
+  if (context.isAssumed) {
+    keepAlone(services, content, appended);
+    const blob = { repo: assumedTarget(context), digest, found: checked, appended, upload: undefined, giveUp: remove, end };
+    return { writes: (write) => storeAssumed(write, services, blob) };
   }
-  const { point } = appended;
   return {
     writes: async (write) => {
       const repo = await targetForBlobs(write);
-      const blob = { sha256: found.sha256, sha512: found.sha512, sizeBytes: point.sizeBytes, key };
+      const blob = { sha256: checked.sha256, sha512: checked.sha512, sizeBytes: point.sizeBytes, key };
       const isDuplicate = await insertRepoBlob(write.rows, repo.uid, blob, {
         nowMs: write.nowMs,
         leaseMs: leaseEnd(write.nowMs),
-        faultOf: storageFaultOf(repo.uid, () => behind(services, () => services.blobs.remove(key, point.state))),
+        faultOf: storageFaultOf(repo.uid, () => behind(services, remove)),
       });
       await end(write.rows);
+      if (findKnownRepo(pathOf(write)) === repo.uid) keepRepo(pathOf(write), repo.uid, write.nowMs);
       if (isDuplicate) removeSoon(services);
       return blobPushed(repo, digest.text, write);
     },
@@ -365,7 +564,8 @@ export const startUpload = async (context: ReadContext): Promise<Writes> => {
     const digest = readDigest(given);
     // Without content, the client sends it later (oci: 2).
     if (call.content) {
-      await requireStorage(context.rows, place);
+      if (!context.isAssumed) await requireStorage(context.rows, place);
+      else if (!hasFitted(pathOf(context), context.nowMs)) throw outdated();
       return wholeUpload(context, digest, call.content);
     }
   }
@@ -373,6 +573,10 @@ export const startUpload = async (context: ReadContext): Promise<Writes> => {
   const from = isDigest(mount) ? await findSource(context, mount) : undefined;
   return {
     writes: async (write) => {
+      if (context.isAssumed) {
+        requireStorageAtOnce(write.rows, place, outdated);
+        return begun(write, algorithm);
+      }
       // Sent with the look at the repo.
       const storage = requireStorage(write.rows, place);
       storage.catch(() => {});
