@@ -55,8 +55,14 @@ interface MemoryFiles {
  */
 export const memoryFiles = (groups: string): readonly MemoryFiles[] => {
   const filesIn = (folder: string, used: string): MemoryFiles => ({ used: join(folder, used), stat: join(folder, "memory.stat") });
-  const first = /^\d+:(?:[^:]*,)?memory(?:,[^:]*)?:(\/.*)$/m.exec(groups)?.[1];
-  const second = /^0::(\/.*)$/m.exec(groups)?.[1];
+  const lines = groups.split("\n").map((line) => line.split(":"));
+  const pathOf = (isOf: (controllers: string) => boolean): string | undefined =>
+    lines
+      .find(([, controllers]) => controllers !== undefined && isOf(controllers))
+      ?.slice(2)
+      .join(":");
+  const first = pathOf((controllers) => controllers.split(",").includes("memory"));
+  const second = pathOf((controllers) => controllers === "");
   const [root, oldRoot] = ["/sys/fs/cgroup", "/sys/fs/cgroup/memory"];
   return [
     ...(first === undefined ? [] : [join(oldRoot, first), oldRoot]).map((folder) => filesIn(folder, "memory.usage_in_bytes")),

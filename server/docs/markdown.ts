@@ -133,7 +133,7 @@ export const renderMarkdown = (markdown: string, resolve: Environment["resolve"]
   return { html: parser.renderer.render(tokens, parser.options, {}), headings: environment.headings };
 };
 
-const decisionReference = / \(\d{4}[^)]*\)/g;
+const decisionReference = / \(\d{4}[^()]*\)/g;
 
 /** Returns the first sentence below the title, without markup and references to decisions; "" if no paragraph follows the title. */
 export const firstSentence = (markdown: string): string => {
