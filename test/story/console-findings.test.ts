@@ -305,7 +305,7 @@ test("findings by day are drawn once two days were counted", async () => {
   await page.close();
 });
 
-test("findings say whether the base image has their package, and are grouped by base image, which leads to its page", async () => {
+test("findings say whether the base image has their package, are filtered by both, and are grouped by base image, which leads to its page", async () => {
   const owners = openOwners(world);
   const registry = (repo: string) => openPusher(world, `first-organization/based/${repo}`, () => owners.token());
   const base = await pushImage(registry("base"), "12", [npm("lantern", "1.0.0")]);
@@ -318,6 +318,13 @@ test("findings say whether the base image has their package, and are grouped by 
   await showsText(rows.filter({ hasText: "app:1.0" }).filter({ hasText: "lantern" }), /2\.0\.0app:1\.0from the base image base:12/);
   await showsText(rows.filter({ hasText: "app:1.0" }).filter({ hasText: "cable" }), /No fixapp:1\.0from its own layersNone/);
   await showsText(rows.filter({ hasText: "base:12" }).filter({ hasNotText: "app:1.0" }), /2\.0\.0base:12None/);
+  await page.getByLabel("Base image", { exact: true }).fill("first-organization/based/base:12");
+  await page.getByLabel("Layers", { exact: true }).selectOption("Own layers");
+  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  await showsText(rows, /cable.*app:1\.0/);
+  await page.getByLabel("Layers", { exact: true }).selectOption("Base image");
+  await page.getByRole("button", { name: "Filter", exact: true }).click();
+  await showsText(rows, /lantern.*app:1\.0/);
   await visit(page, `${organizationPath}/based/-/findings?by=base`);
   const groups = page.locator(".card", { hasText: "Findings by base image" }).locator("tbody tr");
   await groups.first().waitFor();

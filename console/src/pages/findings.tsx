@@ -31,12 +31,18 @@ const orders = { severity: "severity desc", epss: "epss desc", newest: "create_t
 type OrderName = keyof typeof orders;
 const orderNames: readonly OrderName[] = ["severity", "epss", "newest", "due"];
 
+const origins = { base: "FROM_BASE_IMAGE_YES", own: "FROM_BASE_IMAGE_NO" } as const;
+type OriginName = keyof typeof origins;
+const originNames: readonly OriginName[] = ["base", "own"];
+
 interface Filter {
   readonly by: GroupingName | undefined;
   readonly severity: SeverityName | undefined;
   readonly order: OrderName;
   readonly vulnerability: string;
   readonly packageName: string;
+  readonly baseImage: string;
+  readonly origin: OriginName | undefined;
   readonly exploited: boolean;
   readonly fixable: boolean;
   readonly inUse: boolean;
@@ -48,29 +54,37 @@ const filterIn = (url: URL): Filter => ({
   order: orderNames.find((each) => each === url.searchParams.get("order")) ?? "severity",
   vulnerability: url.searchParams.get("vulnerability") ?? "",
   packageName: url.searchParams.get("package") ?? "",
+  baseImage: url.searchParams.get("base") ?? "",
+  origin: originNames.find((each) => each === url.searchParams.get("from")),
   exploited: url.searchParams.has("exploited"),
   fixable: url.searchParams.has("fixable"),
   inUse: url.searchParams.has("in-use"),
 });
 
-const addressOf = (url: URL, { by, severity, order, vulnerability, packageName, exploited, fixable, inUse }: Filter): string =>
-  withParameters(url, {
+const addressOf = (url: URL, filter: Filter): string => {
+  const { by, severity, order, vulnerability, packageName, baseImage, origin, exploited, fixable, inUse } = filter;
+  return withParameters(url, {
     by,
     severity,
     order: order === "severity" ? undefined : order,
     vulnerability: vulnerability || undefined,
     package: packageName || undefined,
+    base: baseImage || undefined,
+    from: origin,
     exploited: exploited ? "" : undefined,
     fixable: fixable ? "" : undefined,
     "in-use": inUse ? "" : undefined,
     skip: undefined,
   });
+};
 
-const requestOf = (group: string, { severity, order, vulnerability, packageName, exploited, fixable, inUse }: Filter) => ({
+const requestOf = (group: string, { severity, order, vulnerability, packageName, baseImage, origin, exploited, fixable, inUse }: Filter) => ({
   uidp: { descendantsOf: group },
   ...(severity === undefined ? {} : { minSeverity: severities[severity] }),
   ...(vulnerability === "" ? {} : { advisoryIds: [vulnerability] }),
   ...(packageName === "" ? {} : { packages: packageNamesFor(packageName) }),
+  ...(baseImage === "" ? {} : { baseImages: [baseImage] }),
+  ...(origin === undefined ? {} : { fromBaseImage: origins[origin] }),
   ...(exploited ? { exploited } : {}),
   ...(fixable ? { fixable } : {}),
   ...(inUse ? { inUse } : {}),
@@ -154,6 +168,24 @@ const FilterForm = ({ filter }: { readonly filter: Filter }): ReactNode => {
             {texts.packageHint}
           </p>
         </div>
+        <div className="field">
+          <label htmlFor={`${id}-base`}>{texts.baseImage}</label>
+          <input
+            id={`${id}-base`}
+            value={wanted.baseImage}
+            aria-describedby={`${id}-base-about`}
+            onChange={({ target }) => change({ baseImage: target.value.trim() })}
+          />
+          <p id={`${id}-base-about`} className="about">
+            {texts.baseImageHint}
+          </p>
+        </div>
+        <SelectField
+          label={texts.layers}
+          value={wanted.origin ?? ""}
+          choices={[["", texts.anyLayers], ...originNames.map((name) => [name, texts.origins[name]] as const)]}
+          onChange={(origin) => change({ origin: origin === "" ? undefined : origin })}
+        />
         <div className="checks">
           <label className="check">
             <input type="checkbox" checked={wanted.exploited} onChange={({ target }) => change({ exploited: target.checked })} />
