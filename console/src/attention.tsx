@@ -4,9 +4,11 @@ import type { ReactNode } from "react";
 import type { Finding, ListDeliveriesResponse, ListReposResponse, Tag } from "../../client/package.ts";
 import { addressOf, advisoriesAddress, imageAddress } from "./address.ts";
 import { type Question, useAsk } from "./api.ts";
+import { Checks } from "./checks.tsx";
 import { findingColumns, findingsOf } from "./findings.tsx";
-import { type Column, Digest, Failure, Icon, type IconName, Link, Name, nameOr, Section, Skeleton, Table, Time } from "./parts.tsx";
+import { type Column, Digest, Failure, Link, Name, nameOr, Section, Skeleton, Table, Time } from "./parts.tsx";
 import { SameRequest } from "./same-request.tsx";
+import { Signal } from "./signal.tsx";
 import { texts } from "./texts/attention.ts";
 
 const shown = 5;
@@ -20,20 +22,6 @@ const reposWith = (ids: readonly string[]): Question<ListReposResponse> => {
   const request = { uidp: { ids }, pageSize: shown };
   return { name: "registry.repos.list", request, freshMs: 15_000, send: (gantry, signal) => gantry.registry.repos.list(request, { signal }).page() };
 };
-
-interface SignalProps {
-  readonly icon: IconName;
-  readonly isGood: boolean;
-  readonly href?: string | undefined;
-  readonly children: string;
-}
-
-const Signal = ({ icon, isGood, href, children }: SignalProps): ReactNode => (
-  <li className={isGood ? "signal" : "signal bad"}>
-    <Icon name={icon} />
-    {href === undefined ? <span>{children}</span> : <Link href={href}>{children}</Link>}
-  </li>
-);
 
 const { vulnerability, severity, packageName, image, fixedIn } = findingColumns;
 const columns: readonly Column<Finding>[] = [vulnerability, severity, packageName, image, fixedIn];
@@ -125,10 +113,11 @@ const LatestTags = ({ tags }: { readonly tags: readonly Tag[] }): ReactNode => {
   );
 };
 
-/** Both sections, for a server with images. */
+/** These sections, for a server with images. */
 export const Activity = ({ tags }: { readonly tags: readonly Tag[] }): ReactNode => (
   <>
     <Attention />
+    <Checks />
     <LatestTags tags={tags} />
   </>
 );

@@ -43,12 +43,15 @@ const isIn = (day: string, { from, to }: DayRange): boolean => (from !== "" || t
 interface BarsProps {
   /** The earliest first. */
   readonly days: readonly DayCount[];
-  readonly range: DayRange;
+  readonly range?: DayRange;
   readonly label: string;
-  readonly onRange: (range: DayRange) => void;
+  /** Absent: days cannot be chosen. */
+  readonly onRange?: (range: DayRange) => void;
 }
 
-const Bars = ({ days, range, label, onRange }: BarsProps): ReactNode => {
+const noRange: DayRange = { from: "", to: "" };
+
+export const Bars = ({ days, range = noRange, label, onRange }: BarsProps): ReactNode => {
   const [drag, setDrag] = useState<{ readonly start: number; readonly end: number }>();
   const most = Math.max(1, ...days.map(({ count }) => count));
   const indexAt = ({ clientX, currentTarget }: PointerEvent<SVGSVGElement>): number => {
@@ -62,12 +65,13 @@ const Bars = ({ days, range, label, onRange }: BarsProps): ReactNode => {
   const chosen = drag === undefined ? range : dragged(drag.end);
   return (
     <svg
-      className="histogram"
+      className={onRange ? "histogram" : "histogram fixed"}
       viewBox={`0 0 ${days.length * barWidth} ${height}`}
       preserveAspectRatio="none"
       role="img"
       aria-label={label}
       onPointerDown={(event) => {
+        if (!onRange) return;
         event.currentTarget.setPointerCapture(event.pointerId);
         setDrag({ start: indexAt(event), end: indexAt(event) });
       }}
@@ -75,7 +79,7 @@ const Bars = ({ days, range, label, onRange }: BarsProps): ReactNode => {
         if (drag) setDrag({ ...drag, end: indexAt(event) });
       }}
       onPointerUp={(event) => {
-        if (drag) onRange(dragged(indexAt(event)));
+        if (drag) onRange?.(dragged(indexAt(event)));
         setDrag(undefined);
       }}
       onPointerCancel={() => setDrag(undefined)}

@@ -4,7 +4,18 @@ import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { objectList, text } from "#base/json.ts";
-import { openConsoleWorld, requireAccessible, requireOperations, settled, showsText, showsTexts, type ConsoleWorld, views, visit } from "../console.ts";
+import {
+  openConsoleWorld,
+  requireAccessible,
+  requireOperations,
+  requireViews,
+  settled,
+  showsText,
+  showsTexts,
+  type ConsoleWorld,
+  views,
+  visit,
+} from "../console.ts";
 import { openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
 import type { Page } from "./browser.ts";
@@ -245,6 +256,42 @@ test("an explanation shows each role binding at its group, and a denial offers t
   await page.close();
 });
 
+test("a change that grants a missing capability is offered only after the server has rehearsed it, and works", async () => {
+  const builder = await identity(team, "builder");
+  await bind(backend, builder, "editor");
+  const { page, problems, requests } = await opened.openAs("owner", `${accessPath}?capability=repo.create&identity=${encodeURIComponent(builder)}`);
+  const answer = page.locator(".answer");
+  await answer.locator(".verdict.no").waitFor();
+  const before = await bindingsAt(team);
+  const isRehearsal = ({ url }: (typeof requests)[number]): boolean => url.searchParams.get("validateOnly") === "true";
+  assert.ok(!requests.some(isRehearsal), "the page rehearses only when the user asks");
+  await answer.locator("button", { hasText: "Find a change" }).focus();
+  await page.keyboard.press("Enter");
+  const cure = answer.locator(".cures li", { hasText: "Grant editor to builder at payments" });
+  await cure.locator(".badge", { hasText: /^Would work$/ }).waitFor();
+  assert.ok(requests.some(isRehearsal));
+  assert.deepEqual(await bindingsAt(team), before, "a rehearsal changes nothing");
+  await requireViews(page, "rehearsed changes");
+  await cure.locator("button", { hasText: "Make this change" }).focus();
+  await page.keyboard.press("Enter");
+  await answer.locator(".verdict.yes").waitFor();
+  assert.deepEqual((await bindingsAt(team)).sort(), [...before, `${builder} ${builtInRoleUid("editor")}`].sort());
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("a change that the server would refuse is shown with the reason and without a button", async () => {
+  const outsider = await identity(backend, "outsider");
+  const { page } = await opened.openAs("owner", `${accessPath}?capability=repo.delete&identity=${encodeURIComponent(outsider)}`);
+  const cures = page.locator(".answer .cures");
+  await page.locator(".answer button", { hasText: "Find a change" }).click();
+  await cures.locator(".badge", { hasText: "Would not work" }).waitFor();
+  await cures.locator(".problem", { hasText: /group/ }).waitFor();
+  assert.equal(await cures.locator("button").count(), 0);
+  await page.close();
+});
+
 test("the page, its answers and its forms pass axe and do not scroll sideways, for each kind of caller, size and theme", async () => {
   for (const kind of ["owner", "viewer"] as const) {
     const { page, problems } = await opened.openAs(kind, accessPath);
@@ -291,6 +338,26 @@ test("names and descriptions of tenants change no label, address or command of t
   await page.keyboard.press("Escape");
   await page.locator(`button[aria-label='Remove .. of ${name}']`).waitFor();
   assert.equal(await page.locator("main img, main script, main style, [onerror], [href^=javascript]").count(), 0);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("an expired role binding is offered for extension, and grants the capability again", async () => {
+  const contractor = await identity(team, "contractor");
+  const expireTime = new Date(world.clock.now + 60_000).toISOString();
+  const roleBinding = { identityUid: contractor, roleUid: builtInRoleUid("editor"), expireTime };
+  await owned.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: team, roleBinding });
+  world.clock.now += 120_000;
+  const { page, problems, requests } = await opened.openAs("owner", `${accessPath}?capability=repo.create&identity=${encodeURIComponent(contractor)}`);
+  const answer = page.locator(".answer");
+  await answer.locator(".station", { hasText: "editor has expired" }).waitFor();
+  await answer.locator("button", { hasText: "Find a change" }).click();
+  const cure = answer.locator(".cures li", { hasText: /^Extend editor at payments until .*Would work/ });
+  await cure.locator("button", { hasText: "Make this change" }).click();
+  await answer.locator(".verdict.yes").waitFor();
+  await answer.locator(".grant.gives", { hasText: "editor grants it" }).waitFor();
+  assert.equal((await bindingsAt(team)).filter((each) => each.startsWith(contractor)).length, 1, "the role binding is changed, and none is added");
+  requireOperations(requests);
   assert.deepEqual(problems, []);
   await page.close();
 });

@@ -2,7 +2,11 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import { builtInRoleUid } from "#authz";
+import { text } from "#base/json.ts";
 import { type ConsoleWorld, openConsoleWorld, pageRequests, requireOperations, requireViews, showsTexts, visit, type Watched } from "../console.ts";
+import { openOwners } from "../owner.ts";
+import { openPusher } from "../pusher.ts";
 import type { World } from "../world.ts";
 import { type FeedServer, openFeedServer } from "./feed-server.ts";
 import { runImport } from "./import.ts";
@@ -74,6 +78,51 @@ test("the operator sees failed and held feeds first, with what is held, why and 
   requireOperations(requests);
   assert.deepEqual(problems, []);
   await requireViews(page, "feeds in trouble");
+  await page.close();
+});
+
+test("the home page says on request which feeds are in trouble and which access expires within 14 days, each with a link to its place", async () => {
+  const owners = openOwners(world);
+  const owned = owners.world();
+  const parent = world.organization;
+  await openPusher(world, "first-organization/app", await owners.token()).image("amd64", "1.0");
+  const team = text(await owned.ok("iam.GroupsService/CreateGroup", { parent, group: { name: "payments" } }), "uid");
+  const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
+  const identity = async (name: string, days?: number): Promise<string> => {
+    const claimMatch = { issuer: "https://issuer.example.com", subject: name };
+    const expires = days === undefined ? {} : { expireTime: inDays(days) };
+    return text(await owned.ok("iam.IdentitiesService/CreateIdentity", { parent: team, identity: { name, claimMatch, ...expires } }), "uid");
+  };
+  const bind = async (identityUid: string, role: string, days: number): Promise<void> => {
+    const roleBinding = { identityUid, roleUid: builtInRoleUid(role), expireTime: inDays(days) };
+    await owned.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: team, roleBinding });
+  };
+  const lasting = await identity("lasting");
+  await identity("ends-later", 30);
+  const ending = await identity("ends-soon", 10);
+  await bind(lasting, "viewer", 5);
+  await bind(lasting, "editor", 20);
+  const { page, problems, requests } = await opened.openAs("owner", "/console/first-organization");
+  const before = requests.length;
+  await visit(page, "/console");
+  const checks = page.locator("section.card", { has: page.locator("h2", { hasText: "Feeds and expiring access" }) });
+  await page.locator(".signal", { hasText: "No failed webhook deliveries" }).waitFor();
+  assert.ok(pageRequests(requests.slice(before)).length <= 4, "the page waits for the user");
+  const asked = requests.length;
+  await checks.locator("button", { hasText: "Check now" }).focus();
+  await page.keyboard.press("Enter");
+  await checks.locator(".signal.bad a[href='/console/-/admin']", { hasText: "4 feeds have failed or are held back" }).waitFor();
+  assert.ok(requests.length - asked <= 4);
+  await checks.locator(".signal.bad", { hasText: "2 accesses expire within 14 days" }).waitFor();
+  await showsTexts(checks.locator("tbody th"), ["viewer of lasting", "ends-soon"]);
+  const links = checks.locator("tbody th a");
+  assert.equal(await links.nth(0).getAttribute("href"), `/console/${team}/-/access`);
+  assert.equal(await links.nth(1).getAttribute("href"), `/console/${team}/-/robots?robot=${encodeURIComponent(ending)}`);
+  await requireViews(page, "checks of the home page");
+  await links.nth(1).click();
+  await page.locator("main", { hasText: "ends-soon" }).waitFor();
+  requireOperations(requests);
+  assert.deepEqual(problems, []);
   await page.close();
 });
 

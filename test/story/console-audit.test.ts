@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { text } from "#base/json.ts";
+import { objectList, text } from "#base/json.ts";
 import { sealAudit } from "../audit.ts";
-import { openConsoleWorld, requireAccessible, requireOperations, settled, showsText, type ConsoleWorld, views, visit } from "../console.ts";
+import { openConsoleWorld, requireAccessible, requireOperations, requireViews, settled, showsText, type ConsoleWorld, views, visit } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
 
@@ -78,6 +78,33 @@ test("a filter by identity and by refusals is set by keyboard alone and is in th
   await form.locator(".problem", { hasText: "40 hexadecimal digits" }).waitFor();
   await form.locator("button", { hasText: "Clear" }).click();
   await page.waitForURL((url) => url.search === "");
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("an entry is explained in a sentence and is shown as the JSON of the API", async () => {
+  const { page, problems } = await opened.openAs("owner", `${auditPath}?refused`);
+  await page.locator("tbody a").first().click();
+  const details = page.locator(".details");
+  await showsText(
+    details.locator(".sentence"),
+    /^release-robot tried to create a repo: .*payments\. This happened on .* from the address \S+\. The server refused it with PERMISSION_DENIED\.\s*$/,
+  );
+  await details.locator("summary", { hasText: "JSON" }).focus();
+  await page.keyboard.press("Enter");
+  const json = details.locator(".json pre");
+  await json.waitFor();
+  const entry: unknown = JSON.parse((await json.textContent()) ?? "");
+  const listed = await opened.world.ok("gantry.audit.v1.AuditService/ListAuditEntries", { uidp: { descendantsOf: team }, callerUids: [robot] });
+  // The client adds the defaults of absent fields.
+  assert.deepEqual(entry, { act: {}, bindingUids: [], resourceUids: [], ...objectList(listed, "auditEntries")[0] });
+  await requireViews(page, "an entry as JSON");
+  await visit(page, auditPath);
+  await page.locator("tbody tr", { hasText: "Create identity" }).locator("a").first().click();
+  await showsText(
+    details.locator(".sentence"),
+    /^owner.* created an identity: first-organization\/payments\/release-robot\. This happened on .* It succeeded\.\s*$/,
+  );
   assert.deepEqual(problems, []);
   await page.close();
 });

@@ -5,6 +5,7 @@ import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { pageRequests, requireAccessible, requireOperations, settled, showsText, showsTexts, views, visit } from "../console.ts";
 import { hostile, imagePath, type ImagesWorld, openImagesWorld, organizationPath, repoPath } from "../console-images.ts";
+import { finishPullCounts } from "../../server/registry/resources/distribution/pull-records.ts";
 import type { Page } from "./browser.ts";
 
 let opened: ImagesWorld;
@@ -112,6 +113,31 @@ test("signatures and attestations are listed, whether they are referrers or tags
   await page.close();
 });
 
+test("pulls of an image are counted by day with the last pull, and an image that was never pulled says so", async () => {
+  const headers = { authorization: `Bearer ${await opened.tokenOf("viewer")}`, accept: "*/*" };
+  const manifest = `${opened.world.url}/v2/first-organization/payments/web/manifests/`;
+  for (const reference of ["1.1", opened.digests["1.1"]]) assert.equal((await fetch(manifest + reference, { headers })).status, 200);
+  await finishPullCounts(opened.world.server.application.services);
+  const { page, problems, requests } = await opened.openAs("viewer", viewOf("1.1", "pulls"));
+  const section = page.locator("section.card", { has: page.locator("h2", { hasText: /^Pulls$/ }) });
+  await showsText(section.locator(".count"), /^2 pulls$/);
+  const day = new Date(opened.world.clock.now).toISOString().slice(0, 10);
+  await showsTexts(section.locator("tbody tr"), [`${day}2`]);
+  await section.locator("dd time").first().waitFor();
+  await showsText(section.locator("svg title", { hasText: day }), /^2 on /);
+  await page.locator(".tabs a[aria-current]", { hasText: "Pulls" }).waitFor();
+  requireOperations(requests);
+  await visit(page, viewOf("chart", "pulls"));
+  await section.locator(".empty", { hasText: "Never pulled" }).waitFor();
+  await visit(page, organizationPath);
+  const before = requests.length;
+  await visit(page, viewOf("1.1", "pulls"));
+  await section.locator("tbody tr").waitFor();
+  assert.ok(pageRequests(requests.slice(before)).length <= 4);
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
 test("the SBOM is downloaded in the chosen format, and only when the user asks", async () => {
   const { page, requests } = await opened.openAs("viewer", imagePath(opened.digests["1.0"]));
   await page.locator(".sbom select").selectOption("CycloneDX 1.6");
@@ -155,7 +181,7 @@ test("an open tag sends at most four requests and leads to the page of its image
 
 test("every view passes axe and does not scroll sideways, for each size and theme, and shows nothing to a caller without permissions", async () => {
   const { page, problems } = await opened.openAs("owner", imagePath(opened.digests["1.0"]));
-  const paths = ["overview", "findings", "packages", "layers", "signatures", "tags&tag=1.0"].map((view) => viewOf("1.0", view));
+  const paths = ["overview", "findings", "packages", "layers", "signatures", "tags&tag=1.0", "pulls"].map((view) => viewOf("1.0", view));
   for (const path of [...paths, `${viewOf("1.1", "compare")}&with=1.0`, imagePath(opened.digests.broken)]) {
     await visit(page, path);
     for (const { size, colorScheme } of views) {

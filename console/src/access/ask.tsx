@@ -9,6 +9,7 @@ import type { Place } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts/access.ts";
 import { Station } from "./access-path.tsx";
+import { Cures, isBlocked } from "./cures.tsx";
 import { useIdentities } from "./identities.ts";
 import { Picker } from "./picker.tsx";
 import { explain, whoCan } from "./requests.ts";
@@ -50,11 +51,13 @@ interface VerdictProps {
   readonly identity: string;
   readonly identityTitle: string;
   readonly capability: string;
+  readonly own: ReadonlySet<string>;
   readonly grantRole: (() => void) | undefined;
 }
 
 /** Explains one identity's permission by the path of groups, with each role binding at its group. */
-const Verdict = ({ names, path, identity, identityTitle, capability, grantRole }: VerdictProps): ReactNode => {
+const Verdict = ({ names, path, identity, identityTitle, capability, own: callers, grantRole }: VerdictProps): ReactNode => {
+  const [isCuring, setCuring] = useState(false);
   const place = path.at(-1)?.uid ?? "";
   const result = useAsk(explain(place, identity, capability));
   const isAllowed = result.data?.data.allowed;
@@ -104,12 +107,20 @@ const Verdict = ({ names, path, identity, identityTitle, capability, grantRole }
         </div>
       )}
       {allowed || !grantRole ? null : (
-        <p className="cure">
-          {texts.cure(capability)}{" "}
+        <div className="cure">
+          <p>{isBlocked(grants) ? texts.blocked : texts.cure(capability)}</p>
+          {isBlocked(grants) || isCuring ? null : (
+            <button type="button" className="button" onClick={() => setCuring(true)}>
+              {texts.findCure}
+            </button>
+          )}
           <button type="button" className="button" onClick={grantRole}>
             {texts.addBinding}
           </button>
-        </p>
+          {isCuring && !isBlocked(grants) ? (
+            <Cures path={path} identity={identity} identityTitle={identityTitle} capability={capability} grants={grants} own={callers} />
+          ) : null}
+        </div>
       )}
       <SameRequest sent={[result.data.sent]} />
     </div>
@@ -255,11 +266,13 @@ export const Ask = ({ names, path, own, grantRole }: AskProps): ReactNode => {
         <Holders place={path.at(-1)?.uid ?? ""} capability={asked} />
       ) : (
         <Verdict
+          key={`${about} ${asked}`}
           names={names}
           path={path}
           identity={about}
           identityTitle={title}
           capability={asked}
+          own={own}
           grantRole={grantRole ? () => grantRole(about) : undefined}
         />
       )}

@@ -12,14 +12,7 @@ import { texts } from "../texts/access.ts";
 import { identityName } from "./access-path.tsx";
 import { bindingsOf, deleteBinding, rolesOf, versionOf } from "./requests.ts";
 import { usePreview, useSend } from "../send.ts";
-
-/** "CAP_REPO_LIST": "repo.list", by the caller's capabilities, which the API names both ways. */
-const namesBySymbol = (own: ReadonlySet<string>): ReadonlyMap<string, string> => new Map([...own].map((name) => [name.replaceAll(".", "_"), name]));
-
-const nameOfSymbol = (symbol: string, names: ReadonlyMap<string, string>): string => {
-  const plain = symbol.replace(/^CAP_/, "").toLowerCase();
-  return names.get(plain) ?? names.get(plain.replace(/^(?:iam|tenant|events)_/, "").replace(/^subscription_/, "subscriptions_")) ?? plain;
-};
+import { namesBySymbol, nameOfSymbol } from "./symbols.ts";
 
 interface Loss {
   readonly lost: readonly string[];

@@ -58,11 +58,22 @@ export const explain = (place: string, identityUid: string, action: string): Que
   return { name: "iam.access.explain", request, send: (gantry, signal) => gantry.iam.access.explain(request, { signal }) };
 };
 
-export const createBinding = (parent: string, roleBinding: RoleBindingInput): Question<RoleBinding> => ({
-  name: "iam.role-bindings.create",
+/** A rehearsal asks whether the role binding could be made, and makes none. */
+export const createBinding = (parent: string, roleBinding: RoleBindingInput, isRehearsal = false): Question<RoleBinding> => ({
+  name: isRehearsal ? "iam.role-bindings.create (validateOnly)" : "iam.role-bindings.create",
   request: { parent, roleBinding },
-  send: (gantry, signal) => gantry.iam.roleBindings.create({ parent, roleBinding }, { signal }),
+  send: (gantry, signal) => gantry.iam.roleBindings.create({ parent, roleBinding }, { signal, validateOnly: isRehearsal }),
 });
+
+/** Lets an existing role binding hold until this time. */
+export const extendBinding = (uid: string, expireTime: string, isRehearsal = false): Question<RoleBinding> => {
+  const request = { roleBinding: { uid, expireTime }, updateMask: ["expireTime"] as const };
+  return {
+    name: isRehearsal ? "iam.role-bindings.update (validateOnly)" : "iam.role-bindings.update",
+    request,
+    send: (gantry, signal) => gantry.iam.roleBindings.update(request, { signal, validateOnly: isRehearsal }),
+  };
+};
 
 /** A role binding with the tag of its version. */
 export interface VersionedBinding {

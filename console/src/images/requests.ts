@@ -10,6 +10,7 @@ import type {
   ListImageContentsResponse,
   ListTagsRequest,
   ListTagsResponse,
+  Pulls,
   TagHistory,
 } from "../../../client/package.ts";
 import type { Question } from "../api.ts";
@@ -118,3 +119,9 @@ export const historyOf = (tagUid: string): Question<TagHistory> => ({
   request: { tagUid },
   send: (gantry, signal) => gantry.registry.tagHistory.get({ tagUid }, { signal }),
 });
+
+/** Pulls of one manifest, by tag or by digest. */
+export const pullsOf = (repoUid: string, digest: string): Question<Pulls> => {
+  const request = { uid: repoUid, digest };
+  return { name: "registry.pulls.get", request, send: (gantry, signal) => gantry.registry.pulls.get(request, { signal }) };
+};

@@ -6,6 +6,7 @@ import { useIdentities } from "../access/identities.ts";
 import { Picker } from "../access/picker.tsx";
 import { isUid, navigate, positionIn, useAddress, withParameter, withParameters } from "../address.ts";
 import { type Question, useAsk } from "../api.ts";
+import { deedOf, titleOf } from "../audit/operation.ts";
 import { exactTime } from "../format.ts";
 import { boundsOf, type DayRange, Histogram, rangeIn } from "../histogram.tsx";
 import { ListSection } from "../list-section.tsx";
@@ -81,14 +82,6 @@ const Subject = ({ uid, found }: { readonly uid: string; readonly found: SearchR
   );
 };
 
-/** "chainguard.platform.iam.v2.GroupsService/CreateGroup": "Create group" */
-const sentenceOf = (operation: string): string => {
-  const name = operation.slice(operation.lastIndexOf("/") + 1);
-  if (!/^[A-Z][A-Za-z0-9]+$/.test(name) || !operation.includes("/")) return operation;
-  const [first = "", ...words] = name.split(/(?=[A-Z][a-z])/);
-  return [first, ...words.map((word) => word.toLowerCase())].join(" ");
-};
-
 const callerOf = ({ callerUid, act }: AuditEntry, named: ReadonlyMap<string, string>): ReactNode => {
   if (callerUid === "") return <span className="quiet">{texts.noIdentity}</span>;
   return nameOr(named.get(callerUid) || act.email || "", callerUid);
@@ -98,7 +91,48 @@ const isRefusedEntry = ({ code }: AuditEntry): boolean => code !== "OK";
 
 const shown = ["operation", "type", "subject", "callerUid", "remoteAddress", "userAgent", "requestId", "eventId", "hash"] as const;
 
-const Details = ({ entry }: { readonly entry: AuditEntry }): ReactNode => {
+interface EntryProps {
+  readonly entry: AuditEntry;
+  /** Names of identities by uid. */
+  readonly named: ReadonlyMap<string, string>;
+  readonly found: SearchResult | undefined;
+}
+
+/** "release-robot tried to create a repo at acme/payments on 30 April 2026, from 192.0.2.1. It was refused with PERMISSION_DENIED." */
+const Sentence = ({ entry, named, found }: EntryProps): ReactNode => {
+  const { operation, subject, createTime, remoteAddress, code, count } = entry;
+  const isRefused = isRefusedEntry(entry);
+  const deed = deedOf(operation);
+  const who = entry.callerUid === "" ? texts.anonymous : callerOf(entry, named);
+  return (
+    <p className="sentence details-text">
+      {who} {deed ? (isRefused ? `${texts.triedTo} ${deed.tried}` : deed.done) : isRefused ? texts.triedToRun : texts.ran}
+      {deed ? null : (
+        <>
+          {" "}
+          <bdi>{operation}</bdi>
+        </>
+      )}
+      {subject === "" ? null : (
+        <>
+          {": "}
+          {nameOr(found?.path || found?.name || "", subject)}
+        </>
+      )}
+      {`. ${texts.atTime(exactTime(createTime ?? ""))}`}
+      {remoteAddress === "" ? null : (
+        <>
+          {` ${texts.fromAddress} `}
+          <bdi>{remoteAddress}</bdi>
+        </>
+      )}
+      {". "}
+      {isRefused ? texts.refusedWith(code) : texts.succeeded} {Number(count) > 1 ? texts.represents(Number(count)) : null}
+    </p>
+  );
+};
+
+const Details = ({ entry, named, found }: EntryProps): ReactNode => {
   const url = useAddress();
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), []);
@@ -111,12 +145,13 @@ const Details = ({ entry }: { readonly entry: AuditEntry }): ReactNode => {
     <section className="card details" aria-label={texts.entryOf(entry.sequence)}>
       <header>
         <h2 ref={heading} tabIndex={-1}>
-          {sentenceOf(entry.operation)}
+          {titleOf(entry.operation)}
         </h2>
         <button type="button" className="copy" aria-label={texts.close} onClick={() => navigate(withParameter(url, "entry", undefined), true)}>
           <Icon name="close" />
         </button>
       </header>
+      <Sentence entry={entry} named={named} found={found} />
       <dl>
         <dt>{texts.result}</dt>
         <dd>
@@ -149,6 +184,13 @@ const Details = ({ entry }: { readonly entry: AuditEntry }): ReactNode => {
               ],
         )}
       </dl>
+      <details className="choose-json">
+        <summary>{texts.json}</summary>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a text that scrolls must be reachable by keyboard */}
+        <section className="json" tabIndex={0} aria-label={texts.json}>
+          <pre>{JSON.stringify(entry, null, 2)}</pre>
+        </section>
+      </details>
       <p className="quiet details-note">{texts.verifyText}</p>
       <Command text="npx gantry audit verify" what={texts.verifyText} />
     </section>
@@ -238,7 +280,7 @@ export const AuditPage = ({ names, path }: GroupPageProps): ReactNode => {
       cell: (entry) => (
         <>
           <Link href={withParameter(url, "entry", entry.uid)} isSamePage>
-            <Name>{sentenceOf(entry.operation)}</Name>
+            <Name>{titleOf(entry.operation)}</Name>
           </Link>
           {isRefusedEntry(entry) ? <Badge tone="warn">{entry.code}</Badge> : null}
           {Number(entry.count) > 1 ? <Badge tone="plain">{texts.requests(Number(entry.count))}</Badge> : null}
@@ -258,7 +300,7 @@ export const AuditPage = ({ names, path }: GroupPageProps): ReactNode => {
         dayCount={shownDays}
         count={texts.entryCount}
       />
-      {open ? <Details key={open.uid} entry={open} /> : null}
+      {open ? <Details key={open.uid} entry={open} named={named} found={found.get(open.subject)} /> : null}
       <ListSection
         title={texts.auditTitle}
         result={result}

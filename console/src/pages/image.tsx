@@ -11,6 +11,7 @@ import { ImageFindings } from "../images/findings.tsx";
 import { Layers } from "../images/layers.tsx";
 import { Overview } from "../images/overview.tsx";
 import { Packages } from "../images/packages.tsx";
+import { ImagePulls } from "../images/pulls.tsx";
 import { Referrers } from "../images/referrers.tsx";
 import { contentsOf, type ImageRef, noFilter, packagesOf, tagNamed } from "../images/requests.ts";
 import { Tags } from "../images/tags.tsx";
@@ -19,7 +20,7 @@ import { architectures as architecturesOf, type Place, repoAt } from "../questio
 import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts/images.ts";
 
-const views = ["overview", "findings", "packages", "layers", "signatures", "tags", "compare"] as const;
+const views = ["overview", "findings", "packages", "layers", "signatures", "tags", "pulls", "compare"] as const;
 type View = (typeof views)[number];
 
 interface ImagePageProps {
@@ -46,7 +47,7 @@ const Content = ({ path, repo, digest }: ContentProps): ReactNode => {
   const image: ImageRef = { repoUid: repo.uid, digest, architecture: current };
   const isKnown = known.data !== undefined || known.error !== null;
   // The first page of packages also has the state, so that both views share a request.
-  const packages = useAsk(isKnown ? packagesOf(image, noFilter, 0) : undefined);
+  const packages = useAsk(isKnown && view !== "pulls" ? packagesOf(image, noFilter, 0) : undefined);
   const found = packages.data?.data;
   const contents = useAsk(found ? contentsOf(repo.uid, found.digest) : undefined);
   const read = contents.data?.data.imageContents[0];
@@ -58,6 +59,7 @@ const Content = ({ path, repo, digest }: ContentProps): ReactNode => {
     if (view === "layers") return found ? <Layers repoUid={repo.uid} digest={found.digest} /> : null;
     if (view === "signatures") return <Referrers image={image} />;
     if (view === "tags") return <Tags image={image} reference={reference} />;
+    if (view === "pulls") return <ImagePulls image={image} />;
     if (view === "compare") return <Compare image={image} />;
     return (
       <Overview
