@@ -40,9 +40,10 @@ const waitHalfMinute = async (page: Page): Promise<void> => {
 };
 
 const show = (page: Page, visibility: "visible" | "hidden"): Promise<unknown> =>
-  page.evaluate(
-    `Object.defineProperty(document, "visibilityState", { configurable: true, get: () => "${visibility}" }); dispatchEvent(new Event("visibilitychange")); document.dispatchEvent(new Event("visibilitychange", { bubbles: true }))`,
-  );
+  page.evaluate(`(() => {
+    Object.defineProperty(document, "visibilityState", { configurable: true, get: () => "${visibility}" });
+    document.dispatchEvent(new Event("visibilitychange", { bubbles: true }));
+  })()`);
 
 const repoTable = (page: Page): Locator => page.locator("section.card", { hasText: "Repos" }).first();
 
@@ -95,8 +96,9 @@ test("a hidden tab asks for nothing, and looks once for each table when it is vi
   const before = requests.length;
   for (let half = 0; half < 6; half++) await waitHalfMinute(page);
   assert.deepEqual(requests.slice(before), []);
+  const looks = ["repos", "groups"].map((list) => page.waitForResponse((response) => new RegExp(`/${list}[?].*pageSize=1(?:&|$)`).test(response.url())));
   await show(page, "visible");
-  await page.waitForLoadState("networkidle");
+  await Promise.all(looks);
   assert.equal(requests.slice(before).filter(({ url }) => url.searchParams.get("pageSize") === "1").length, 2);
   assert.equal(requests.slice(before).filter(({ url }) => url.searchParams.get("pageSize") === "50").length, 0);
   await page.close();
