@@ -179,6 +179,12 @@ export const withParameter = (url: URL, name: string, value: string | undefined)
 export const withParameters = (url: URL, values: Readonly<Record<string, string | undefined>>): string =>
   Object.entries(values).reduce((address, [name, value]) => withParameter(new URL(address, url), name, value), url.pathname + url.search);
 
+/** Rows of a table that a user can choose; the first is the default. */
+export const pageSizes = [50, 100, 200] as const;
+
+/** Returns the rows of a table in the address; others than `pageSizes` are the default. */
+export const pageSizeIn = (url: URL): number => pageSizes.find((size) => String(size) === url.searchParams.get("rows")) ?? pageSizes[0];
+
 /** Returns a position of the address: a whole number from 0; malformed ones are 0. */
 export const positionIn = (url: URL, name: string): number => {
   const value = url.searchParams.get(name) ?? "";

@@ -6,7 +6,7 @@ import { advisoryAddress, imageAddress } from "./address.ts";
 import type { Question } from "./api.ts";
 import { addressOfBase, Severity } from "./findings.tsx";
 import { Badge, type Column, Link, Name, Time } from "./parts.tsx";
-import { pageSize } from "./questions.ts";
+import { pageFrom } from "./questions.ts";
 import { texts } from "./texts/findings.ts";
 
 /** By their word in the address. */
@@ -20,7 +20,7 @@ export type GroupingName = keyof typeof groupings;
 export const groupingNames: readonly GroupingName[] = ["vulnerability", "package", "image", "base"];
 
 export const groupsOfFindings = (wanted: Omit<GroupFindingsRequest, "skip">, skip: number): Question<GroupFindingsResponse> => {
-  const request = { pageSize, ...wanted, ...(skip > 0 ? { skip } : {}) };
+  const request = { ...pageFrom(skip), ...wanted };
   return { name: "findings.group", request, send: (gantry, signal) => gantry.findings.group(request, { signal }) };
 };
 

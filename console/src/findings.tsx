@@ -14,7 +14,7 @@ import type {
 import { advisoryAddress, imageAddress } from "./address.ts";
 import type { Question } from "./api.ts";
 import { Badge, type Column, Link, Name, Time } from "./parts.tsx";
-import { pageSize } from "./questions.ts";
+import { pageFrom } from "./questions.ts";
 import { texts } from "./texts/findings.ts";
 
 /** Severities by their word in the address, the worst first. */
@@ -32,7 +32,7 @@ export const severityIn = (url: URL): SeverityName | undefined => severityNames.
 type FindingsRequest = Omit<ListFindingsRequest, "skip">;
 
 export const findingsOf = (wanted: FindingsRequest, skip = 0): Question<ListFindingsResponse> => {
-  const request = { pageSize, ...wanted, ...(skip > 0 ? { skip } : {}) };
+  const request = { ...pageFrom(skip), ...wanted };
   return { name: "findings.list", request, send: (gantry, signal) => gantry.findings.list(request, { signal }).page() };
 };
 

@@ -1,8 +1,9 @@
-// A list of the API as a section: table, exact total, pages of 50.
+// A list of the API as a section: table, exact total, pages.
 
 import type { ReactNode } from "react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { Answer } from "./api.ts";
+import { News } from "./news.tsx";
 import { type Column, Failure, Pager, Section, Skeleton, Table } from "./parts.tsx";
 
 interface ListSectionProps<Data, Item> {
@@ -38,7 +39,16 @@ export const ListSection = <Data extends { readonly totalCount?: string }, Item 
     return items.length === 0 && total === 0 ? empty : <Table caption={title} columns={columns} items={items} />;
   };
   return (
-    <Section title={title} count={data === undefined ? undefined : count(total)} action={action}>
+    <Section
+      title={title}
+      count={data === undefined ? undefined : count(total)}
+      action={
+        <>
+          {result.error ? null : <News title={title} result={result} itemsOf={itemsOf} />}
+          {action}
+        </>
+      }
+    >
       {about === undefined ? null : <p className="about section-about">{about}</p>}
       {body()}
       {data === undefined || result.error ? null : <Pager total={total} parameter={parameter} what={title} />}

@@ -4,6 +4,7 @@ import { QueryClientProvider } from "@tanstack/react-query";
 import { type ReactNode, StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { queryClient } from "./api.ts";
+import { startDensity } from "./density.tsx";
 import { startSession, useSession } from "./session.ts";
 import { Shell } from "./shell.tsx";
 import { OfferPage, SignInPage } from "./sign-in-page.tsx";
@@ -30,4 +31,5 @@ if (place)
       </QueryClientProvider>
     </StrictMode>,
   );
+startDensity();
 void startSession();

@@ -2,9 +2,8 @@
 
 import { type ComponentProps, Fragment, type MouseEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { ApiError } from "../../client/package.ts";
-import { navigate, positionIn, root, useAddress, withParameter } from "./address.ts";
+import { navigate, pageSizeIn, pageSizes, positionIn, replaceAddress, root, useAddress, withParameter } from "./address.ts";
 import { exactTime, relativeTime, shortDigest, shortUid } from "./format.ts";
-import { pageSize } from "./questions.ts";
 import { texts } from "./texts.ts";
 
 /** A link within the console. Modified clicks open it as the browser would. */
@@ -225,11 +224,23 @@ export const Pager = ({ total, parameter, what }: { readonly total: number; read
         {texts.beyond(total)} <Link href={toPosition(0)}>{texts.toFirst}</Link>
       </p>
     );
-  if (total <= pageSize) return null;
+  if (total <= pageSizes[0]) return null;
+  const pageSize = pageSizeIn(url);
   const last = Math.min(skip + pageSize, total);
   return (
     <nav className="pager" aria-label={texts.pages(what)}>
       <span>{texts.range(skip + 1, last, total)}</span>
+      <label>
+        {texts.rows}
+        <select
+          value={pageSize}
+          onChange={({ target }) => replaceAddress(withParameter(url, "rows", target.value === String(pageSizes[0]) ? undefined : target.value))}
+        >
+          {pageSizes.map((size) => (
+            <option key={size}>{size}</option>
+          ))}
+        </select>
+      </label>
       {skip > 0 ? (
         <Link className="button" href={toPosition(skip - pageSize)}>
           {texts.previous}
@@ -306,7 +317,9 @@ export const Section = ({ title, count, action, children }: SectionProps): React
   return (
     <section className="card" aria-labelledby={id}>
       <header>
-        <h2 id={id}>{title}</h2>
+        <h2 id={id} tabIndex={-1}>
+          {title}
+        </h2>
         {count === undefined ? null : <span className="count">{count}</span>}
         {action}
       </header>

@@ -4,7 +4,7 @@ import type { ReactNode } from "react";
 import { addressOf, type GroupPage, useAddress, withParameters } from "./address.ts";
 import { useAsk } from "./api.ts";
 import { Link, nameOr } from "./parts.tsx";
-import { namesOf, pageSize, type Place } from "./questions.ts";
+import { namesOf, namesMax, type Place } from "./questions.ts";
 import { texts } from "./texts/places.ts";
 
 /** The group or repo of a resource. */
@@ -22,7 +22,7 @@ export type Names = ReadonlyMap<string, Named>;
 export const useNames = (uids: readonly string[], path: readonly Place[]): Names => {
   const known = new Map(path.map(({ uid, name }): [string, Named] => [uid, { name, isRepo: false }]));
   const unknown = [...new Set(uids)].filter((uid) => uid !== "" && !known.has(uid)).sort();
-  const found = useAsk(unknown.length > 0 ? namesOf(unknown.slice(0, pageSize)) : undefined, { keep: true }).data?.data.results ?? [];
+  const found = useAsk(unknown.length > 0 ? namesOf(unknown.slice(0, namesMax)) : undefined, { keep: true }).data?.data.results ?? [];
   return new Map([...known, ...found.map((each): [string, Named] => [each.uid, { name: each.path || each.name, isRepo: each.type === "Repo" }])]);
 };
 

@@ -17,10 +17,11 @@ import type {
   WhoAmI,
 } from "../../client/package.ts";
 import { ApiError } from "../../client/package.ts";
-import { isUidPart } from "./address.ts";
+import { isUidPart, pageSizeIn } from "./address.ts";
 import type { Question } from "./api.ts";
 
-export const pageSize = 50;
+/** The names that one request looks up. */
+export const namesMax = 50;
 /** The largest page, for the children of a group in the tree. */
 export const treeSize = 200;
 
@@ -38,9 +39,11 @@ export const search = (query: string, types: readonly string[] = searchedTypes):
 /** For what every page needs. */
 const freshMs = 15_000;
 
-type Position = { readonly pageSize?: number; readonly skip?: number; readonly orderBy?: string };
-
-const at = (skip: number): Position => ({ pageSize, ...(skip > 0 ? { skip } : {}) });
+/** The page of a table from a position, as large as the address says. */
+export const pageFrom = (skip: number): { readonly pageSize: number; readonly skip?: number } => ({
+  pageSize: pageSizeIn(new URL(location.href)),
+  ...(skip > 0 ? { skip } : {}),
+});
 
 export const whoAmI = (): Question<WhoAmI> => ({ name: "auth.validate", request: {}, freshMs, send: (gantry, signal) => gantry.auth.validate({}, { signal }) });
 
@@ -50,9 +53,9 @@ const groupsQuestion = (request: Parameters<Gantry["iam"]["groups"]["list"]>[0] 
   send: (gantry, signal) => gantry.iam.groups.list(request, { signal }).page(),
 });
 
-export const organizations = (skip: number): Question<ListGroupsResponse> => groupsQuestion({ uidp: { inRoot: true }, orderBy: "name", ...at(skip) });
+export const organizations = (skip: number): Question<ListGroupsResponse> => groupsQuestion({ uidp: { inRoot: true }, orderBy: "name", ...pageFrom(skip) });
 
-export const groupsIn = (parent: string, skip: number): Question<ListGroupsResponse> => groupsQuestion({ parent, orderBy: "name", ...at(skip) });
+export const groupsIn = (parent: string, skip: number): Question<ListGroupsResponse> => groupsQuestion({ parent, orderBy: "name", ...pageFrom(skip) });
 
 /** Children of a group for the tree; roots without one. */
 export const treeGroups = (parent: string | undefined): Question<ListGroupsResponse> => ({
@@ -64,12 +67,12 @@ export const treeGroups = (parent: string | undefined): Question<ListGroupsRespo
 export const visibleGroups = (): Question<ListGroupsResponse> => groupsQuestion({ orderBy: "uid", pageSize: treeSize });
 
 export const reposIn = (parent: string, skip: number): Question<ListReposResponse> => {
-  const request = { parent, orderBy: "name", ...at(skip) };
+  const request = { parent, orderBy: "name", ...pageFrom(skip) };
   return { name: "registry.repos.list", request, send: (gantry, signal) => gantry.registry.repos.list(request, { signal }).page() };
 };
 
 export const tagsIn = (parent: string, skip: number): Question<ListTagsResponse> => {
-  const request = { parent, orderBy: "update_time desc", includeDates: true, includeEpochs: true, ...at(skip) };
+  const request = { parent, orderBy: "update_time desc", includeDates: true, includeEpochs: true, ...pageFrom(skip) };
   return { name: "registry.tags.list", request, send: (gantry, signal) => gantry.registry.tags.list(request, { signal }).page() };
 };
 
@@ -90,17 +93,17 @@ export const imageSize = (repoUid: string, digest: string, architecture: string 
 };
 
 export const identitiesIn = (parent: string, skip: number): Question<ListIdentitiesResponse> => {
-  const request = { parent, orderBy: "name", ...at(skip) };
+  const request = { parent, orderBy: "name", ...pageFrom(skip) };
   return { name: "iam.identities.list", request, send: (gantry, signal) => gantry.iam.identities.list(request, { signal }).page() };
 };
 
 export const rolesIn = (parent: string, skip: number): Question<ListRolesResponse> => {
-  const request = { parent, orderBy: "name", ...at(skip) };
+  const request = { parent, orderBy: "name", ...pageFrom(skip) };
   return { name: "iam.roles.list", request, send: (gantry, signal) => gantry.iam.roles.list(request, { signal }).page() };
 };
 
 export const bindingsIn = (parent: string, skip: number): Question<ListRoleBindingsResponse> => {
-  const request = { parent, orderBy: "create_time", ...at(skip) };
+  const request = { parent, orderBy: "create_time", ...pageFrom(skip) };
   return { name: "iam.role-bindings.list", request, send: (gantry, signal) => gantry.iam.roleBindings.list(request, { signal }).page() };
 };
 

@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "react";
 import { ApiError } from "../../client/package.ts";
-import { type Answer, ask, preview, type Question, queryClient, type Sent } from "./api.ts";
+import { type Answer, ask, preview, type Question, readAgain, type Sent } from "./api.ts";
 import { texts } from "./texts/pages.ts";
 
 export interface Problems {
@@ -30,6 +30,13 @@ const problemsOf = (error: unknown, fields: readonly string[]): Problems => {
   };
 };
 
+/** True if the server may have made a change whose response was lost. */
+const isOutcomeUnknown = (error: unknown): boolean =>
+  error instanceof ApiError && (error.reason === "NO_CONNECTION" || ["UNAVAILABLE", "DEADLINE_EXCEEDED", "UNKNOWN", "INTERNAL"].includes(error.code));
+
+/** 128 random bits. Not randomUUID, which requires TLS in browsers. */
+const newKey = (): string => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+
 interface Sender {
   readonly problems: Problems;
   readonly isSending: boolean;
@@ -43,14 +50,22 @@ export const useSend = (fields: readonly string[] = [], { isRead = false }: { re
   const [problems, setProblems] = useState(none);
   const [isSending, setSending] = useState(false);
   const stop = useRef(new AbortController());
+  // Requests whose outcome is unknown, with their keys: sent again as they were, they are the same write.
+  const unanswered = useRef(new Map<string, string>());
   const send: Sender["send"] = async (question) => {
+    const write = JSON.stringify([question.name, question.request]);
+    const earlier = unanswered.current.get(write);
+    const key = earlier ?? newKey();
     setSending(true);
     setProblems(none);
     try {
-      const answer = await ask(question, stop.current.signal);
-      if (!isRead) await queryClient.invalidateQueries();
+      unanswered.current.set(write, key);
+      const answer = await ask(question, stop.current.signal, { key, isRepeated: earlier !== undefined });
+      unanswered.current.delete(write);
+      if (!isRead) await readAgain();
       return answer;
     } catch (thrown) {
+      if (!isOutcomeUnknown(thrown)) unanswered.current.delete(write);
       setProblems(problemsOf(thrown, fields));
       return undefined;
     } finally {

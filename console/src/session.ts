@@ -3,7 +3,7 @@
 
 import { useSyncExternalStore } from "react";
 import { newAuthorizationRequest } from "../../client/authorization-request.ts";
-import type { TokenSource } from "../../client/package.ts";
+import type { TokenSource, TokenWanted } from "../../client/package.ts";
 import { replaceAddress, root } from "./address.ts";
 import { texts } from "./texts.ts";
 
@@ -101,12 +101,25 @@ const renew = (): Promise<boolean> => {
   return renewal;
 };
 
-/** Renews a minute before the end. Tabs in the background renew when they are used. */
-export const tokenSource: TokenSource = async ({ refused }) => {
+/** Renews a minute before the end. Returns undefined if the session has ended. */
+const currentToken: (wanted: TokenWanted) => Promise<string | undefined> = async ({ refused }) => {
   if (held && held.token !== refused && (held.pasted || performance.now() < held.untilMs - 60_000)) return held.token;
-  if (held?.pasted !== true && (await renew()) && held) return held.token;
+  return held?.pasted !== true && (await renew()) ? held?.token : undefined;
+};
+
+/** Tabs in the background renew when they are used. */
+export const tokenSource: TokenSource = async (wanted) => {
+  const token = await currentToken(wanted);
+  if (token !== undefined) return token;
   forget(texts.sessionEnded);
   throw new Error(texts.sessionEnded);
+};
+
+/** For requests that the user has not made: they fail instead of ending the session. */
+export const quietTokenSource: TokenSource = async (wanted) => {
+  const token = held && (await currentToken(wanted));
+  if (token === undefined) throw new Error(texts.sessionEnded);
+  return token;
 };
 
 const pendingKey = "gantry-sign-in";

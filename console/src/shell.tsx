@@ -4,6 +4,7 @@ import { type ReactNode, Suspense, useEffect, useRef, useState } from "react";
 import { accountAddress, addressOf, adminAddress, advisoriesAddress, type Page, pageAt, root, useAddress } from "./address.ts";
 import { useAsk } from "./api.ts";
 import { Boundary } from "./boundary.tsx";
+import { DensityChoice } from "./density.tsx";
 import { shortDigest } from "./format.ts";
 import { HomePage, topmost } from "./pages/home.tsx";
 import { onDemand, Outdated } from "./on-demand.tsx";
@@ -67,6 +68,7 @@ const AccountMenu = (): ReactNode => {
         <p className="who">
           <Name>{name}</Name>
         </p>
+        <DensityChoice />
         <Link className="button" href={accountAddress} onClick={() => menu.current?.removeAttribute("open")}>
           {texts.ownAccount}
         </Link>

@@ -10,7 +10,7 @@ import type {
   WhoCanResponse,
 } from "../../../client/package.ts";
 import type { Question } from "../api.ts";
-import { pageSize } from "../questions.ts";
+import { pageFrom } from "../questions.ts";
 
 const freshMs = 15_000;
 
@@ -25,7 +25,7 @@ export const mine = (place: string): Question<MineResponse> => ({
 });
 
 export const bindingsAt = (group: string): Question<ListRoleBindingsResponse> => {
-  const request = { group, orderBy: "create_time", pageSize };
+  const request = { group, orderBy: "create_time", ...pageFrom(0) };
   return { name: "iam.role-bindings.list", request, send: (gantry, signal) => gantry.iam.roleBindings.list(request, { signal }).page() };
 };
 
@@ -49,7 +49,7 @@ export const customRoles = (organization: string): Question<ListRolesResponse> =
 export const rolesOf = (ids: readonly string[]): Question<ListRolesResponse> => rolesQuestion({ ids });
 
 export const whoCan = (place: string, capability: string, skip: number): Question<WhoCanResponse> => {
-  const request = { place, capability, pageSize, ...(skip > 0 ? { skip } : {}) };
+  const request = { place, capability, ...pageFrom(skip) };
   return { name: "iam.access.who-can", request, send: (gantry, signal) => gantry.iam.access.whoCan(request, { signal }) };
 };
 

@@ -3,12 +3,12 @@
 import type { DecisionApprovalPolicy, DecisionApprovalPolicyInput, ListDecisionApprovalPoliciesResponse } from "../../../client/package.ts";
 import type { Question } from "../api.ts";
 import type { Scope } from "../places.tsx";
-import { pageSize } from "../questions.ts";
+import { pageFrom } from "../questions.ts";
 
 export const requireApprovalCapability = "gantry.findings.require_approval";
 
 export const policiesAt = (scope: Scope, skip: number): Question<ListDecisionApprovalPoliciesResponse> => {
-  const request = { uidp: scope, pageSize, ...(skip > 0 ? { skip } : {}) };
+  const request = { uidp: scope, ...pageFrom(skip) };
   return {
     name: "findings.decision-approval-policies.list",
     request,

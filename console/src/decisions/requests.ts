@@ -2,14 +2,14 @@
 
 import type { FindingDecision, FindingDecisionInput, ListFindingDecisionsResponse } from "../../../client/package.ts";
 import type { Question } from "../api.ts";
-import { pageSize } from "../questions.ts";
+import { pageFrom } from "../questions.ts";
 
 export const decideCapability = "gantry.findings.decide";
 
 export const pendingApproval = "FINDING_DECISION_APPROVAL_STATE_PENDING";
 
 export const decisionsIn = (group: string, skip: number): Question<ListFindingDecisionsResponse> => {
-  const request = { uidp: { descendantsOf: group }, orderBy: "create_time desc", pageSize, ...(skip > 0 ? { skip } : {}) };
+  const request = { uidp: { descendantsOf: group }, orderBy: "create_time desc", ...pageFrom(skip) };
   return { name: "findings.decisions.list", request, send: (gantry, signal) => gantry.findings.decisions.list(request, { signal }).page() };
 };
 
@@ -19,8 +19,7 @@ export const pendingIn = (group: string, skip: number): Question<ListFindingDeci
     uidp: { descendantsOf: group },
     approvalState: pendingApproval,
     orderBy: "create_time desc",
-    pageSize,
-    ...(skip > 0 ? { skip } : {}),
+    ...pageFrom(skip),
   } as const;
   return { name: "findings.decisions.list", request, send: (gantry, signal) => gantry.findings.decisions.list(request, { signal }).page() };
 };

@@ -14,7 +14,7 @@ import type {
   TagHistory,
 } from "../../../client/package.ts";
 import type { Question } from "../api.ts";
-import { pageSize } from "../questions.ts";
+import { pageFrom } from "../questions.ts";
 
 /** An image of a repo, for one architecture if it has several. */
 export interface ImageRef {
@@ -53,8 +53,7 @@ export const packagesOf = (image: ImageRef, { name, type, layer }: PackageFilter
     ...(name === "" ? {} : { names: [name] }),
     ...(type === "" ? {} : { types: [type] }),
     ...(layer === "" ? {} : { layers: [layer] }),
-    pageSize,
-    ...(skip > 0 ? { skip } : {}),
+    ...pageFrom(skip),
   });
 
 /** State, digest and number of packages of one platform. */
@@ -76,8 +75,7 @@ export const compared = ({ repoUid, digest, architecture }: ImageRef, from: stri
     reference: from,
     toReference: digest,
     ...(architecture === undefined ? {} : { architecture }),
-    pageSize,
-    ...(skip > 0 ? { skip } : {}),
+    ...pageFrom(skip),
   };
   return {
     name: "registry.image-packages.compare-images",
@@ -106,7 +104,7 @@ const allKinds = { includeDates: true, includeEpochs: true } as const;
 
 /** Tags that point at an image. */
 export const tagsOfImage = (repoUid: string, digest: string, skip: number): Question<ListTagsResponse> =>
-  tags({ parent: repoUid, digest, ...allKinds, pageSize, ...(skip > 0 ? { skip } : {}) });
+  tags({ parent: repoUid, digest, ...allKinds, ...pageFrom(skip) });
 
 export const tagNamed = (repoUid: string, name: string): Question<ListTagsResponse> => tags({ parent: repoUid, name, pageSize: 1 });
 

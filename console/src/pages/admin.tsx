@@ -7,21 +7,19 @@ import { type Question, useAsk } from "../api.ts";
 import { sizeText } from "../format.ts";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Empty, Failure, Link, Name, Section, Skeleton, Time, usePageTitle } from "../parts.tsx";
-import { organizations, pageSize } from "../questions.ts";
+import { organizations, pageFrom } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
 import { storageOf } from "../storage.ts";
 import { texts } from "../texts/admin.ts";
 import { segmentsOfRoot } from "../tree.tsx";
 
-const position = (skip: number) => ({ pageSize, ...(skip > 0 ? { skip } : {}) });
-
 const feedsAt = (skip: number): Question<ListFeedsResponse> => {
-  const request = position(skip);
+  const request = pageFrom(skip);
   return { name: "advisory.feeds.list", request, send: (gantry, signal) => gantry.advisory.feeds.list(request, { signal }).page() };
 };
 
 const coverageAt = (skip: number): Question<ListAdvisoryCoverageResponse> => {
-  const request = position(skip);
+  const request = pageFrom(skip);
   return {
     name: "vulnerabilities.advisory-coverage.list",
     request,

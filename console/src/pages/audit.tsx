@@ -12,7 +12,7 @@ import { boundsOf, type DayRange, Histogram, rangeIn } from "../histogram.tsx";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Copy, Empty, Icon, Link, Name, nameOr, Section, Time } from "../parts.tsx";
 import { identitiesOf } from "../people/requests.ts";
-import { namesOf, pageSize, type Place } from "../questions.ts";
+import { namesOf, namesMax, type Place, pageFrom } from "../questions.ts";
 import { texts } from "../texts/audit.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
@@ -56,7 +56,7 @@ const selected = (group: string, { caller, subject, isRefused }: Filter) => ({
 });
 
 const entriesIn = (group: string, filter: Filter, range: DayRange, skip: number): Question<ListAuditEntriesResponse> => {
-  const request = { ...selected(group, filter), ...boundsOf(range), pageSize, ...(skip > 0 ? { skip } : {}) };
+  const request = { ...selected(group, filter), ...boundsOf(range), ...pageFrom(skip) };
   return { name: "audit.entries.list", request, send: (gantry, signal) => gantry.audit.entries.list(request, { signal }).page() };
 };
 
@@ -270,7 +270,7 @@ export const AuditPage = ({ names, path }: GroupPageProps): ReactNode => {
   const callers = [...new Set(entries.map(({ callerUid }) => callerUid).filter((uid) => uid !== ""))].sort();
   const identities = useAsk(callers.length > 0 ? identitiesOf(callers) : undefined).data?.data.identities ?? [];
   const named = new Map(identities.map((each) => [each.uid, each.name || each.email]));
-  const subjects = [...new Set(entries.map(({ subject }) => subject).filter(isUid))].sort().slice(0, pageSize);
+  const subjects = [...new Set(entries.map(({ subject }) => subject).filter(isUid))].sort().slice(0, namesMax);
   const results = useAsk(subjects.length > 0 ? namesOf(subjects) : undefined).data?.data.results ?? [];
   const found = new Map(results.map((each) => [each.uid, each]));
   const open = entries.find(({ uid }) => uid === url.searchParams.get("entry"));

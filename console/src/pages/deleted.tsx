@@ -8,13 +8,13 @@ import { type Question, useAsk } from "../api.ts";
 import { Confirm } from "../confirm.tsx";
 import { ListSection } from "../list-section.tsx";
 import { type Column, Copy, Empty, Expiry, Icon, nameOr, Time } from "../parts.tsx";
-import { pageSize } from "../questions.ts";
+import { pageFrom } from "../questions.ts";
 import { texts } from "../texts/deleted.ts";
 import { undelete } from "../undo.tsx";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const deletionsIn = (group: string, skip: number): Question<ListDeletionsResponse> => {
-  const request = { uidp: { descendantsOf: group }, pageSize, ...(skip > 0 ? { skip } : {}) };
+  const request = { uidp: { descendantsOf: group }, ...pageFrom(skip) };
   return { name: "deletions.list", request, send: (gantry, signal) => gantry.deletions.list(request, { signal }).page() };
 };
 

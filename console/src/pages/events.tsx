@@ -13,7 +13,7 @@ import { ListSection } from "../list-section.tsx";
 import { type Column, Copy, Empty, Icon, Link, Name, nameOr, Section, Time } from "../parts.tsx";
 import { identitiesOf } from "../people/requests.ts";
 import { useNames } from "../places.tsx";
-import { pageSize } from "../questions.ts";
+import { pageFrom } from "../questions.ts";
 import { texts } from "../texts/events.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
@@ -23,8 +23,7 @@ const eventsIn = (group: string, type: string, range: DayRange, skip: number): Q
     ...(type === "" ? {} : { types: [type] }),
     ...boundsOf(range),
     orderBy: "position desc",
-    pageSize,
-    ...(skip > 0 ? { skip } : {}),
+    ...pageFrom(skip),
   };
   return { name: "events.list", request, send: (gantry, signal) => gantry.events.list(request, { signal }).page() };
 };

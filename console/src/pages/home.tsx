@@ -2,12 +2,12 @@
 
 import { type ReactNode, Suspense } from "react";
 import type { Group } from "../../../client/package.ts";
-import { addressOf, positionIn, useAddress } from "../address.ts";
+import { addressOf, pageSizeIn, positionIn, useAddress } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { ListSection } from "../list-section.tsx";
 import { onDemand } from "../on-demand.tsx";
 import { Badge, type Column, Command, Copy, Empty, Link, Name, Section, Skeleton, Time, usePageTitle } from "../parts.tsx";
-import { newestTags, organizations, pageSize, treeGroups, visibleGroups, whoAmI } from "../questions.ts";
+import { newestTags, organizations, treeGroups, visibleGroups, whoAmI } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts.ts";
 import { segmentsOfRoot } from "../tree.tsx";
@@ -76,10 +76,11 @@ export const topmost = (groups: readonly Group[]): Group[] => {
 
 export const HomePage = (): ReactNode => {
   usePageTitle(texts.home);
-  const skip = positionIn(useAddress(), "skip");
+  const url = useAddress();
+  const skip = positionIn(url, "skip");
   const roots = useAsk(treeGroups(undefined));
   // The tree's request has the first page, unless there are more organizations.
-  const isOnePage = skip === 0 && Number(roots.data?.data.totalCount ?? 0) <= pageSize;
+  const isOnePage = skip === 0 && Number(roots.data?.data.totalCount ?? 0) <= pageSizeIn(url);
   const paged = useAsk(isOnePage ? undefined : organizations(skip));
   const result = isOnePage ? roots : paged;
   const groups = result.data?.data.groups;

@@ -8,13 +8,13 @@ import { type Answer, type Question, useAsk } from "../api.ts";
 import { sizeText } from "../format.ts";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Empty, Failure, Link, Name, Section, Skeleton, Table } from "../parts.tsx";
-import { pageSize } from "../questions.ts";
+import { pageFrom } from "../questions.ts";
 import { quotasOf, storageOf } from "../storage.ts";
 import { texts } from "../texts/storage.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const reposBelow = (group: string, skip: number): Question<ListReposResponse> => {
-  const request = { uidp: { descendantsOf: group }, orderBy: "name", pageSize, ...(skip > 0 ? { skip } : {}) };
+  const request = { uidp: { descendantsOf: group }, orderBy: "name", ...pageFrom(skip) };
   return { name: "registry.repos.list", request, send: (gantry, signal) => gantry.registry.repos.list(request, { signal }).page() };
 };
 

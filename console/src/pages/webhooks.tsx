@@ -10,11 +10,11 @@ import { shortType } from "../events/sentence.ts";
 import { boundsOf, type DayRange, Histogram, rangeIn } from "../histogram.tsx";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Copy, Dotted, Empty, Icon, Link, Name, nameOr, Time } from "../parts.tsx";
-import { pageSize } from "../questions.ts";
+import { pageFrom } from "../questions.ts";
 import { texts } from "../texts/webhooks.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
-const below = (group: string, skip: number) => ({ uidp: { descendantsOf: group }, pageSize, ...(skip > 0 ? { skip } : {}) });
+const below = (group: string, skip: number) => ({ uidp: { descendantsOf: group }, ...pageFrom(skip) });
 
 const subscriptionsIn = (group: string, skip: number): Question<ListSubscriptionsResponse> => {
   const request = below(group, skip);

@@ -12,12 +12,10 @@ import type {
   SignInSession,
 } from "../../../client/package.ts";
 import type { Question } from "../api.ts";
-import { pageSize } from "../questions.ts";
-
-const at = (skip: number): { readonly pageSize: number; readonly skip?: number } => ({ pageSize, ...(skip > 0 ? { skip } : {}) });
+import { namesMax, pageFrom } from "../questions.ts";
 
 export const invitesIn = (parent: string, skip: number): Question<ListGroupInvitesResponse> => {
-  const request = { parent, ...at(skip) };
+  const request = { parent, ...pageFrom(skip) };
   return { name: "iam.group-invites.list", request, send: (gantry, signal) => gantry.iam.groupInvites.list(request, { signal }).page() };
 };
 
@@ -35,12 +33,13 @@ export const deleteInvite = (uid: string): Question<void> => ({
 
 /** Sessions from sign-ins through the identity providers of a group. */
 export const sessionsIn = (group: string, skip: number): Question<ListGroupSessionsResponse> => {
-  const request = { group, ...at(skip) };
+  const request = { group, ...pageFrom(skip) };
   return { name: "sessions.group-sessions.list", request, send: (gantry, signal) => gantry.sessions.groupSessions.list(request, { signal }).page() };
 };
 
+/** The first 50: a longer request does not fit into an address. */
 export const identitiesOf = (ids: readonly string[]): Question<ListIdentitiesResponse> => {
-  const request = { uidp: { ids }, pageSize };
+  const request = { uidp: { ids: ids.slice(0, namesMax) }, pageSize: namesMax };
   return { name: "iam.identities.list", request, send: (gantry, signal) => gantry.iam.identities.list(request, { signal }).page() };
 };
 
@@ -51,7 +50,7 @@ export const endSession = (uid: string): Question<SignInSession> => ({
 });
 
 export const ownSessions = (skip: number): Question<ListSessionsResponse> => {
-  const request = at(skip);
+  const request = pageFrom(skip);
   return { name: "sessions.list", request, send: (gantry, signal) => gantry.sessions.list(request, { signal }).page() };
 };
 
@@ -62,7 +61,7 @@ export const endOwnSession = (uid: string): Question<SignInSession> => ({
 });
 
 export const memberships = (skip: number): Question<ListMembershipsResponse> => {
-  const request = at(skip);
+  const request = pageFrom(skip);
   return { name: "iam.memberships.list", request, send: (gantry, signal) => gantry.iam.memberships.list(request, { signal }).page() };
 };
 

@@ -2,11 +2,11 @@
 
 import type { Identity, IdentityInput, ListIdentitiesResponse, RelationshipType } from "../../../client/package.ts";
 import type { Question } from "../api.ts";
-import { pageSize } from "../questions.ts";
+import { pageFrom } from "../questions.ts";
 
 /** Identities of a group and everything below it that are assumed in one way, newest first. */
 export const robotsIn = (group: string, relationshipType: RelationshipType, skip: number): Question<ListIdentitiesResponse> => {
-  const request = { uidp: { descendantsOf: group }, relationshipType, orderBy: "create_time desc", pageSize, ...(skip > 0 ? { skip } : {}) };
+  const request = { uidp: { descendantsOf: group }, relationshipType, orderBy: "create_time desc", ...pageFrom(skip) };
   return { name: "iam.identities.list", request, send: (gantry, signal) => gantry.iam.identities.list(request, { signal }).page() };
 };
 

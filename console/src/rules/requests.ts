@@ -15,9 +15,9 @@ import type {
 } from "../../../client/package.ts";
 import type { Question } from "../api.ts";
 import type { Scope } from "../places.tsx";
-import { pageSize } from "../questions.ts";
+import { pageFrom } from "../questions.ts";
 
-const at = (uidp: Scope, skip: number) => ({ uidp, pageSize, ...(skip > 0 ? { skip } : {}) });
+const at = (uidp: Scope, skip: number) => ({ uidp, ...pageFrom(skip) });
 
 export const retentionRulesAt = (scope: Scope, skip: number): Question<ListRetentionRulesResponse> => {
   const request = at(scope, skip);
@@ -63,7 +63,7 @@ export const deleteRetentionRule = (uid: string): Question<void> => ({
 
 /** What the next run of the enforced rules deletes in a repo. */
 export const nextRunIn = (repoUid: string, skip: number): Question<PreviewRetentionRulesResponse> => {
-  const request = { repoUid, deletedOnly: true, pageSize, ...(skip > 0 ? { skip } : {}) };
+  const request = { repoUid, deletedOnly: true, ...pageFrom(skip) };
   return { name: "registry.retention-rules.preview", request, send: (gantry, signal) => gantry.registry.retentionRules.preview(request, { signal }) };
 };
 

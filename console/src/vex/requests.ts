@@ -3,10 +3,10 @@
 import type { ListVexSourcesResponse, VexSource, VexSourceInput } from "../../../client/package.ts";
 import type { Question } from "../api.ts";
 import type { Scope } from "../places.tsx";
-import { pageSize } from "../questions.ts";
+import { pageFrom } from "../questions.ts";
 
 export const vexSourcesAt = (scope: Scope, skip: number): Question<ListVexSourcesResponse> => {
-  const request = { uidp: scope, pageSize, ...(skip > 0 ? { skip } : {}) };
+  const request = { uidp: scope, ...pageFrom(skip) };
   return { name: "findings.vex-sources.list", request, send: (gantry, signal) => gantry.findings.vexSources.list(request, { signal }).page() };
 };
 
