@@ -117,7 +117,7 @@ const LatestTags = ({ tags }: { readonly tags: readonly Tag[] }): ReactNode => {
 export const Activity = ({ tags }: { readonly tags: readonly Tag[] }): ReactNode => (
   <>
     <Attention />
-    <Checks />
     <LatestTags tags={tags} />
+    <Checks />
   </>
 );

@@ -318,6 +318,7 @@ test("findings say whether the base image has their package, are filtered by bot
   await showsText(rows.filter({ hasText: "app:1.0" }).filter({ hasText: "lantern" }), /2\.0\.0app:1\.0from the base image base:12/);
   await showsText(rows.filter({ hasText: "app:1.0" }).filter({ hasText: "cable" }), /No fixapp:1\.0from its own layersNone/);
   await showsText(rows.filter({ hasText: "base:12" }).filter({ hasNotText: "app:1.0" }), /2\.0\.0base:12None/);
+  await page.getByText("Layers and base image").click();
   await page.getByLabel("Base image", { exact: true }).fill("first-organization/based/base:12");
   await page.getByLabel("Layers", { exact: true }).selectOption("Own layers");
   await page.getByRole("button", { name: "Filter", exact: true }).click();

@@ -168,24 +168,29 @@ const FilterForm = ({ filter }: { readonly filter: Filter }): ReactNode => {
             {texts.packageHint}
           </p>
         </div>
-        <div className="field">
-          <label htmlFor={`${id}-base`}>{texts.baseImage}</label>
-          <input
-            id={`${id}-base`}
-            value={wanted.baseImage}
-            aria-describedby={`${id}-base-about`}
-            onChange={({ target }) => change({ baseImage: target.value.trim() })}
-          />
-          <p id={`${id}-base-about`} className="about">
-            {texts.baseImageHint}
-          </p>
-        </div>
-        <SelectField
-          label={texts.layers}
-          value={wanted.origin ?? ""}
-          choices={[["", texts.anyLayers], ...originNames.map((name) => [name, texts.origins[name]] as const)]}
-          onChange={(origin) => change({ origin: origin === "" ? undefined : origin })}
-        />
+        <details className="more-filters" open={filter.baseImage !== "" || filter.origin !== undefined}>
+          <summary>{texts.moreFilters}</summary>
+          <div className="filters">
+            <div className="field">
+              <label htmlFor={`${id}-base`}>{texts.baseImage}</label>
+              <input
+                id={`${id}-base`}
+                value={wanted.baseImage}
+                aria-describedby={`${id}-base-about`}
+                onChange={({ target }) => change({ baseImage: target.value.trim() })}
+              />
+              <p id={`${id}-base-about`} className="about">
+                {texts.baseImageHint}
+              </p>
+            </div>
+            <SelectField
+              label={texts.layers}
+              value={wanted.origin ?? ""}
+              choices={[["", texts.anyLayers], ...originNames.map((name) => [name, texts.origins[name]] as const)]}
+              onChange={(origin) => change({ origin: origin === "" ? undefined : origin })}
+            />
+          </div>
+        </details>
         <div className="checks">
           <label className="check">
             <input type="checkbox" checked={wanted.exploited} onChange={({ target }) => change({ exploited: target.checked })} />

@@ -31,6 +31,7 @@ export const texts = {
     image: "Findings by image",
     base: "Findings by base image",
   },
+  moreFilters: "Layers and base image",
   baseImage: "Base image",
   baseImageHint: "Its path and tag, such as acme/node:20.",
   layers: "Layers",
