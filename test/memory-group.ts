@@ -1,7 +1,9 @@
 // A control group with a limit of memory, for one program and a file that fills it. Needs root.
 
-import { spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { memoryFiles } from "../server/application/machine.ts";
 
@@ -9,8 +11,8 @@ export interface MemoryGroup {
   /** A shell command moves itself there by writing its process ID to this file. */
   readonly processes: string;
   /** Uses memory up to this share of the limit, until emptied. */
-  fill(share: number): void;
-  empty(): void;
+  fill(share: number): Promise<void>;
+  empty(): Promise<void>;
   close(): void;
 }
 
@@ -38,11 +40,11 @@ export const openMemoryGroup = (limitBytes: number, folder: string): MemoryGroup
     const filler = join(disk, "filler");
     return {
       processes,
-      fill(share) {
+      async fill(share) {
         const bytes = Math.max(0, Math.floor(limitBytes * share - usedBytes()));
-        spawnSync("sh", ["-c", `echo $$ > ${processes}; exec head -c ${bytes} /dev/zero >> ${filler}`]);
+        await once(spawn("sh", ["-c", `echo $$ > ${processes}; exec head -c ${bytes} /dev/zero >> ${filler}`]), "exit");
       },
-      empty: () => rmSync(filler, { force: true }),
+      empty: () => rm(filler, { force: true }),
       close() {
         spawnSync("umount", [disk]);
         rmdirSync(group);

@@ -278,7 +278,7 @@ for (let round = 1; round <= rounds; round++) {
     skip: memoryGroup === undefined && "NOT TESTED: a control group cannot be created here",
   }, async (t) => {
     const { fill, empty } = memoryGroup ?? assert.fail();
-    fill(0.84);
+    await fill(0.84);
     await measure(t, { dependency: "memory", begin: () => fill(0.94), end: empty, lastsMs: 3_000, ready: 200, statuses: good });
   });
 
