@@ -125,6 +125,9 @@ const fill = async ({ world, tokenOf }: ConsoleWorld, sink: Sink, folder: string
     const vexSource = { name, publicKey: ed25519Key().publicKey };
     await owned.ok(`${sourcesService}/CreateVexSource`, { parent: name.startsWith("base") ? world.organization : payments, vexSource });
   }
+  const oidc = { issuer: "https://login.example.com", clientId: "gantry", clientSecret: "known to two", pkceEnabled: true };
+  const identityProvider = { name: "contractors", description: "Until the end of the project", defaultRole: builtInRoleUid("viewer"), oidc };
+  await owned.ok("iam.IdentityProvidersService/CreateIdentityProvider", { parent: payments, identityProvider });
   await owned.ok("events.SubscriptionsService/CreateSubscription", { parent: payments, subscription: { sink: sink.url } });
   sink.answer = ({ body }) => ({ status: body.includes("unstable") ? 503 : 200 });
   for (const name of ["statements", "unstable"]) await owned.ok("registry.ReposService/CreateRepo", { parent: payments, repo: { name } });

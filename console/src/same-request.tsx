@@ -30,6 +30,8 @@ const positionals: Readonly<Record<string, readonly string[]>> = {
   "deletions.undelete": ["uid"],
   "events.deliveries.redeliver": ["uid"],
   "iam.group-invites.delete": ["uid"],
+  "iam.identity-providers.get": ["uid"],
+  "iam.identity-providers.delete": ["uid"],
   "iam.memberships.accept": ["group"],
   "iam.memberships.decline": ["group"],
   "sessions.revoke": ["uid"],

@@ -25,6 +25,7 @@ const DeletedPage = onDemand(async () => (await import("./pages/deleted.tsx")).D
 const FindingsPage = onDemand(async () => (await import("./pages/findings.tsx")).FindingsPage);
 const GroupPage = onDemand(async () => (await import("./pages/group.tsx")).GroupPage);
 const InvitesPage = onDemand(async () => (await import("./pages/invites.tsx")).InvitesPage);
+const ProvidersPage = onDemand(async () => (await import("./pages/providers.tsx")).ProvidersPage);
 const RobotsPage = onDemand(async () => (await import("./pages/robots.tsx")).RobotsPage);
 const RulesPage = onDemand(async () => (await import("./pages/rules.tsx")).RulesPage);
 const StoragePage = onDemand(async () => (await import("./pages/storage.tsx")).StoragePage);
@@ -131,6 +132,7 @@ const groupPages = {
   deleted: DeletedPage,
   findings: FindingsPage,
   invites: InvitesPage,
+  providers: ProvidersPage,
   robots: RobotsPage,
   rules: RulesPage,
   storage: StoragePage,

@@ -9,7 +9,7 @@ interface TextFieldProps {
   /** Shown instead of `about`. */
   readonly problem?: string | undefined;
   readonly onChange: (value: string) => void;
-  readonly type?: "text" | "number";
+  readonly type?: "text" | "number" | "password";
   readonly required?: boolean;
   readonly isFirst?: boolean;
 }
@@ -23,9 +23,9 @@ export const TextField = ({ label, value, about, problem, onChange, type = "text
       <input
         id={id}
         type={type}
-        autoComplete="off"
+        autoComplete={type === "password" ? "new-password" : "off"}
         spellCheck={false}
-        maxLength={2048}
+        maxLength={type === "password" ? 4096 : 2048}
         value={value}
         aria-describedby={note === undefined ? undefined : `${id}-about`}
         aria-invalid={problem !== undefined}

@@ -114,6 +114,7 @@ export const texts = {
   addBinding: "Add role binding",
   invites: "Invites",
   sessions: "Sessions",
+  providers: "Identity providers",
   audit: "Audit log",
   findings: "Findings",
   vulnerability: "Vulnerability",

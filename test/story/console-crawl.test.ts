@@ -33,6 +33,7 @@ const starts = (): readonly string[] => {
     "robots",
     "invites",
     "sessions",
+    "providers",
     "rules",
     "storage",
   ];

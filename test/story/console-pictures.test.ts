@@ -42,6 +42,7 @@ const pages: Readonly<Record<string, readonly [address: () => string, text: stri
   "console/vulnerability": [() => "/console/-/advisories/CVE-2021-44906", "ledger"],
   "console/access": [() => `${payments}/-/access`, "ledger-ci"],
   "console/robots": [() => "/console/acme/-/robots", "acme/payments"],
+  "console/providers": [() => `${payments}/-/providers`, "contractors"],
   "console/rules": [() => `${payments}/-/rules`, "release candidates"],
   "console/storage": [() => "/console/acme/-/storage", "blob-bytes"],
   "console/webhooks": [() => `${payments}/-/webhooks`, "5xx"],

@@ -61,6 +61,7 @@ const pages = [
   `/console/${organizationName}/-/identities`,
   `/console/${organizationName}/-/roles`,
   `/console/${organizationName}/-/bindings`,
+  `/console/${organizationName}/-/providers`,
   missing,
 ];
 

@@ -1,0 +1,57 @@
+// Texts of identity providers.
+
+import { counted } from "./numbers.ts";
+import { texts as shared } from "./pages.ts";
+
+export const texts = {
+  ...shared,
+
+  scopes: "Which identity providers",
+  providersText: "Users sign in through an identity provider. On first sign-in, they get the default role in the group of the provider.",
+  providersHere: "Identity providers of this group and of the groups above it.",
+  providersBelow: "Identity providers of this group and of the groups below it.",
+  providerCount: (number: number): string => counted(number, "identity provider", "identity providers"),
+  noProvidersTitle: "No identity provider",
+  noProvidersText: "Add your OpenID Connect provider, such as Okta, Entra ID, Google or Keycloak. Its users can then sign in.",
+  guide: "Connect a provider",
+  addProvider: "Add identity provider",
+  issuer: "Issuer",
+  defaultRole: "Default role",
+  inGroup: "Group",
+  callbackUrl: "Callback URL",
+  callbackOf: (name: string): string => `callback URL of ${name}`,
+  callbackText: "Register exactly this address as redirect URI at the provider.",
+  callbackLater: "The callback URL to register at the provider is shown afterwards.",
+  actions: "Actions",
+  deleteProvider: "Delete identity provider",
+  deleteProviderOf: (name: string): string => `Delete the identity provider ${name}`,
+  deleteProviderText:
+    "Its users can no longer sign in, and their refresh tokens are revoked. Its group mappings are deleted. Identities and role bindings stay.",
+  undoProviderText: "If you undo it, users sign in again, and SCIM stays off until it has a new token.",
+  providerDeleted: "Identity provider deleted",
+  providerAdded: "Identity provider added",
+  nameHint: "Users choose by this name. Lowercase letters, digits, spaces, periods, underscores and hyphens.",
+  issuerHint: "An HTTPS address with a discovery document below it, such as https://login.example.com.",
+  clientId: "Client ID",
+  clientIdHint: "The ID of the client that you have registered for Gantry at the provider.",
+  clientSecret: "Client secret",
+  clientSecretHint: "Encrypted, and never shown again. A client without a secret needs PKCE.",
+  additionalScopes: "Additional scopes",
+  additionalScopesHint: "Separated by spaces. With email and profile, users are shown by name and address.",
+  usePkce: "Use PKCE",
+  pkce: "PKCE",
+  on: "On",
+  off: "Off",
+  groupsClaim: "Claim for groups",
+  scim: "SCIM",
+  scimEndpoint: "SCIM endpoint",
+  scimToken: "SCIM token",
+  tokenStates: {
+    CREDENTIAL_STATE_UNSPECIFIED: "Unknown",
+    CREDENTIAL_STATE_NOT_ISSUED: "None",
+    CREDENTIAL_STATE_LIVE: "Valid",
+    CREDENTIAL_STATE_EXPIRED: "Expired",
+    CREDENTIAL_STATE_REVOKED: "Revoked",
+    CREDENTIAL_STATE_ROTATING: "Valid, and the one before it too",
+  },
+} as const;
