@@ -46,6 +46,18 @@ test("every listed page begins with a sentence of at most 160 characters, which 
   );
 });
 
+test("the first sentence has no markup and no decisions, and is empty if no paragraph follows the title", () => {
+  const rows = [
+    ["# T\n\nRead [the guide](a.md) of `npm` 1.2 ([0003](b.md); [each](c.md)). Then more.\n\nLast.", "Read the guide of npm 1.2."],
+    ["# T\n\nOver two\nlines: a list.\n", "Over two lines."],
+    ["# T\n\nWithout an end", "Without an end"],
+    ["# T\n\n```sh\nls\n```\n\nLater.", ""],
+    ["# T\n\n## Section\n\nLater.", ""],
+    ["Before a title.\n\n# T", ""],
+  ] as const;
+  for (const [markdown, expected] of rows) assert.equal(firstSentence(markdown), expected, markdown);
+});
+
 test("every section of a removed page redirects to an existing section", () => {
   const moved = Object.entries(part(contents, "moved"));
   assert.deepEqual(moved.map(([page]) => page).sort(), Object.keys(oldAnchors));

@@ -138,7 +138,9 @@ const decisionReference = / \(\d{4}[^()]*\)/g;
 /** Returns the first sentence below the title, without markup and references to decisions; "" if no paragraph follows the title. */
 export const firstSentence = (markdown: string): string => {
   parser ??= makeOwnParser();
-  const [title, , , paragraph, inline] = parser.parse(markdown, {});
+  // The rest of the page is not parsed: the home page needs the sentences of all pages at once.
+  const beginning = markdown.split("\n\n", 2).join("\n\n");
+  const [title, , , paragraph, inline] = parser.parse(beginning, {});
   if (title?.type !== "heading_open" || paragraph?.type !== "paragraph_open") return "";
   const text = plainText(inline?.children ?? []).replaceAll(decisionReference, "");
   return (/^.*?[.:](?=\s|$)/s.exec(text)?.[0] ?? text).replace(/:$/, ".");
