@@ -164,7 +164,7 @@ const overdueConditions = async (context: ReadContext): Promise<Condition[]> => 
 ];
 
 /** The most selective conditions come first: the first one with an index is searched by it. */
-const storedConditions = async (context: ReadContext): Promise<Condition[]> => {
+const storedConditions = once(async (context): Promise<Condition[]> => {
   const { request, rows, nowMs } = context;
   const out: Condition[] = [];
   const images = texts(request, "images").length > 0 ? await namedImages(context) : [];
@@ -192,7 +192,7 @@ const storedConditions = async (context: ReadContext): Promise<Condition[]> => {
   const tags = [...new Set(texts(request, "tags"))];
   if (tags.length > 0) out.push({ column: "tags", comparison: "matches", value: tags.map(likePattern) });
   return out;
-};
+});
 
 /** Returns the base images that the request names. Those that the caller may not list are names like any other in an annotation. */
 const requestedBases = async (context: ReadContext): Promise<RequestedBases> => {
