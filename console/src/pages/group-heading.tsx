@@ -13,6 +13,8 @@ interface GroupHeadingProps {
   readonly names: readonly string[];
   readonly path: readonly Place[];
   readonly current: PageOfGroup;
+  /** Buttons beside the name. */
+  readonly actions?: ReactNode;
 }
 
 /** Pages that send other requests instead of one for the group's description. */
@@ -59,7 +61,7 @@ const sectionOf = {
 
 const sections = Map.groupBy(["overview", ...groupPages] as const, (page) => sectionOf[page]);
 
-export const GroupHeading = ({ names, path, current }: GroupHeadingProps): ReactNode => {
+export const GroupHeading = ({ names, path, current, actions }: GroupHeadingProps): ReactNode => {
   const place = path.at(-1);
   const uid = place?.uid ?? "";
   const name = place?.name || (names.at(-1) ?? "");
@@ -77,6 +79,7 @@ export const GroupHeading = ({ names, path, current }: GroupHeadingProps): React
         {group?.verified ? <Badge tone="good">{texts.verified}</Badge> : null}
         {group?.status === "ORG_STATUS_SUSPENDED" ? <Badge tone="warn">{texts.suspended}</Badge> : null}
         <Copy text={uid} what="uid" />
+        {actions}
       </div>
       {group?.description ? (
         <p className="lead">
