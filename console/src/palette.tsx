@@ -129,8 +129,8 @@ const repoActions: readonly PageAction[] = [
 ];
 
 const tagActions: readonly PageAction[] = [
-  { name: "move-tag", icon: "edit", title: texts.moveTag, capability: "tag.update" },
-  { name: "promote", icon: "copy", title: texts.promoteTag, capability: "manifest.list" },
+  { name: "move-tag", icon: "move", title: texts.moveTag, capability: "tag.update" },
+  { name: "promote", icon: "promote", title: texts.promoteTag, capability: "manifest.list" },
   { name: "delete-tag", icon: "trash", title: texts.deleteTag, capability: "tag.delete" },
 ];
 

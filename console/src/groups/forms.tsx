@@ -97,6 +97,7 @@ export const EditGroupForm = ({ version, names, mayApprove, onClose }: EditGroup
   return (
     <FormDialog
       title={texts.editGroup}
+      button={texts.save}
       question={question}
       message={problems.isConflict ? texts.conflict : problems.message}
       isSending={isSending}

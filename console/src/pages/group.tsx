@@ -62,7 +62,8 @@ export const GroupPage = ({ names, path }: GroupPageProps): ReactNode => {
   const lacking = own.size === 0 ? [] : changing.filter((name) => !own.has(name));
   const may = (name: (typeof changing)[number]): boolean => own.has(name);
   const isOrganization = !uid.includes("/");
-  const stillHas = texts.stillHas(Number(groups.data?.data.totalCount ?? 0), Number(repos.data?.data.totalCount ?? 0));
+  const groupCount = Number(groups.data?.data.totalCount ?? 0);
+  const repoCount = Number(repos.data?.data.totalCount ?? 0);
   const addButton = (name: string, title: string): ReactNode => (
     <button type="button" className="button" onClick={() => action.open(name)}>
       <Icon name="plus" />
@@ -130,7 +131,11 @@ export const GroupPage = ({ names, path }: GroupPageProps): ReactNode => {
         <Confirm
           title={texts.deleteGroup}
           about={<Name>{group?.name ?? ""}</Name>}
-          effect={`${texts.deleteGroupText} ${stillHas} ${isOrganization ? texts.undoByOperator : texts.undoLater}`}
+          effect={
+            groupCount + repoCount > 0
+              ? texts.stillHas(groupCount, repoCount)
+              : `${texts.deleteGroupText} ${isOrganization ? texts.undoByOperator : texts.undoLater}`
+          }
           question={deleteGroup(uid)}
           done={texts.groupDeleted}
           {...(isOrganization ? {} : { deletes: { uid, name: group?.name ?? "" } })}

@@ -72,8 +72,8 @@ const Details = ({ repo, tag, reference, imageAddress, own }: DetailsProps): Rea
         <Link className="button" href={imageAddress}>
           {texts.openImage}
         </Link>
-        {own.has("tag.update") ? <ActionButton icon="edit" title={texts.move} onClick={() => action.open("move-tag")} /> : null}
-        {mayPromote(own) ? <ActionButton icon="copy" title={texts.promote} onClick={() => action.open("promote")} /> : null}
+        {own.has("tag.update") ? <ActionButton icon="move" title={texts.move} onClick={() => action.open("move-tag")} /> : null}
+        {mayPromote(own) ? <ActionButton icon="promote" title={texts.promote} onClick={() => action.open("promote")} /> : null}
         {own.has("tag.delete") ? <ActionButton icon="trash" title={texts.delete} onClick={() => action.open("delete-tag")} /> : null}
       </p>
       <SameRequest sent={[platforms.data?.sent]} />

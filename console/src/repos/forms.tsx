@@ -151,6 +151,7 @@ export const EditRepoForm = ({ version, names, segment, mayPublish, onClose }: E
   return (
     <FormDialog
       title={texts.editRepo}
+      button={texts.save}
       question={question}
       message={problems.isConflict ? texts.conflict : problems.message}
       isSending={isSending}
@@ -236,6 +237,7 @@ export const ReadmeForm = ({ version, onClose }: ReadmeFormProps): ReactNode => 
   return (
     <FormDialog
       title={texts.editReadme}
+      button={texts.save}
       question={question}
       message={problems.isConflict ? texts.conflict : problems.message}
       isSending={isSending}

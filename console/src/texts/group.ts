@@ -23,11 +23,12 @@ export const texts = {
   groupChanged: "Group changed",
   edit: "Edit",
   delete: "Delete",
-  deleteGroupText: "Its role bindings, invites and webhook subscriptions are deleted along.",
-  stillHas: (groups: number, repos: number): string => {
-    const parts = [...(groups > 0 ? [counted(groups, "group", "groups")] : []), ...(repos > 0 ? [counted(repos, "repo", "repos")] : [])];
-    return parts.length === 0 ? "It must have no identities, custom roles or identity providers." : `It still has ${list.format(parts)}. Delete them first.`;
-  },
+  deleteGroupText: "Its role bindings, invites and webhook subscriptions are deleted along. It must have no identities, custom roles or identity providers.",
+  stillHas: (groups: number, repos: number): string =>
+    `It still has ${list.format([
+      ...(groups > 0 ? [counted(groups, "group", "groups")] : []),
+      ...(repos > 0 ? [counted(repos, "repo", "repos")] : []),
+    ])}. Delete them first.`,
   undoByOperator: "Only the operator of the server can restore an organization.",
   groupDeleted: "Group deleted",
   severalTitle: "Several groups have this path",

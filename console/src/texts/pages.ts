@@ -80,6 +80,7 @@ export const texts = {
   conflictStored: "Stored now",
   takeStored: "Use the stored values",
   keepMine: "Keep mine",
+  save: "Save",
   noValue: "none",
   yes: "yes",
   no: "no",
