@@ -147,7 +147,14 @@ export const PromoteForm = ({ repo, tag, onClose }: PromoteFormProps): ReactNode
   const title = choices.find(({ value }) => value === target)?.title ?? target;
   if (promotion) return <Promoted promotion={promotion} target={title} onClose={onClose} />;
   return (
-    <FormDialog title={texts.promoteTag} question={question} message={problems.message} isSending={isSending} submit={() => void submit()} onClose={onClose}>
+    <FormDialog
+      title={texts.promoteTag}
+      question={question}
+      message={problems.isConflict ? texts.targetMoved : problems.message}
+      isSending={isSending}
+      submit={() => void submit()}
+      onClose={onClose}
+    >
       <p className="sentence">
         <Name>{`${repo.name}:${tag.name}`}</Name> <code title={tag.digest}>{shortDigest(tag.digest)}</code>
       </p>

@@ -50,6 +50,7 @@ export const texts = {
   tagRequired: "The name of the tag.",
   sameImage: "The tag points to this image already.",
   movesFrom: (digest: string): string => `The tag exists and moves from ${digest}.`,
+  targetMoved: "Somebody has moved the tag since the form showed it. Nothing was written. Its image now is shown below.",
   promoted: "Image promoted",
   promotedText: (manifests: number): string => `${counted(manifests, "manifest", "manifests")} copied.`,
   pointedBefore: "The tag pointed to another image before:",
