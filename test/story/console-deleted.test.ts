@@ -183,9 +183,12 @@ test("a repo is created, described and deleted, and its readme is text that is n
   await readme.fill("# Shop\n\nThe *front* end.");
   await requireAccessible(page, "editing a readme");
   await dialog.locator("button[type=submit]").click();
-  await page.locator(".readme", { hasText: "The *front* end." }).waitFor();
+  await dialog.waitFor({ state: "detached" });
+  await page.locator(".heading button", { hasText: "Readme" }).click();
+  await showsValue(readme, "# Shop\n\nThe *front* end.");
+  await page.keyboard.press("Escape");
   assert.equal((await owned.ok("registry.ReposService/GetRepoReadme", { uid })).content, "# Shop\n\nThe *front* end.");
-  await requireViews(page, "a repo with a readme");
+  await requireViews(page, "a repo");
 
   await page.locator(".heading button", { hasText: "Delete" }).click();
   await dialog.locator("p", { hasText: "Its 0 tags, images and their history are deleted along" }).waitFor();
@@ -211,7 +214,12 @@ test("a viewer sees the missing permissions, and neither the page, its address n
   await page.keyboard.press("Escape");
   await visit(page, `${organizationPath}/payments/-/repos/app?do=delete`);
   await page.locator("main p", { hasText: "you need repo.update, repo.delete, tag.update, and tag.delete" }).waitFor();
-  assert.equal(await page.locator("dialog, .heading-actions button").count(), 0);
+  assert.equal(await page.locator("dialog, .heading-actions button", { hasNotText: "Readme" }).count(), 0);
+  await visit(page, `${organizationPath}/payments/-/repos/site`);
+  await page.locator(".heading button", { hasText: "Readme" }).click();
+  await page.locator("dialog .readme", { hasText: "The *front* end." }).waitFor();
+  await requireAccessible(page, "reading a readme");
+  assert.equal(await page.locator("dialog textarea, dialog button[type=submit]").count(), 0);
   assert.deepEqual(problems, []);
   await page.close();
 });

@@ -9,9 +9,9 @@ import { useAsk } from "../api.ts";
 import { Confirm } from "../confirm.tsx";
 import { Edit } from "../edit.tsx";
 import { ListSection } from "../list-section.tsx";
-import { Badge, type Column, Command, Copy, Digest, Empty, Failure, Icon, Link, Name, NotFound, Section, Skeleton, Time, usePageTitle } from "../parts.tsx";
+import { Badge, type Column, Command, Copy, Digest, Empty, Failure, Icon, Link, Name, NotFound, Skeleton, Time, usePageTitle } from "../parts.tsx";
 import { architectures, type Place, repoAt, tagsIn } from "../questions.ts";
-import { EditRepoForm, ReadmeForm } from "../repos/forms.tsx";
+import { EditRepoForm, ReadmeForm, ReadmeText } from "../repos/forms.tsx";
 import { deleteRepo, deleteTag, readmeVersion, repoVersion, tagVersion } from "../repos/requests.ts";
 import { MoveForm, PromoteForm } from "../repos/tag-forms.tsx";
 import { SameRequest } from "../same-request.tsx";
@@ -115,18 +115,6 @@ const TagDialogs = ({ repo, tag, own }: TagDialogsProps): ReactNode => {
   );
 };
 
-const Readme = ({ repo }: { readonly repo: Repo }): ReactNode => {
-  const content = useAsk(readmeVersion(repo.uid)).data?.data.resource.content ?? "";
-  if (content === "") return null;
-  return (
-    <Section title={texts.readme}>
-      <div className="readme">
-        <bdi>{content}</bdi>
-      </div>
-    </Section>
-  );
-};
-
 interface ContentProps {
   readonly names: readonly string[];
   readonly path: readonly Place[];
@@ -151,9 +139,14 @@ const RepoDialogs = ({
         onClose={close}
       />
     );
-  if (current === "readme" && own.has("repo.update"))
+  if (current === "readme")
     return (
-      <Edit title={texts.editReadme} read={readmeVersion(repo.uid)} form={(version) => <ReadmeForm version={version} onClose={close} />} onClose={close} />
+      <Edit
+        title={texts.readme}
+        read={readmeVersion(repo.uid)}
+        form={(version) => (own.has("repo.update") ? <ReadmeForm version={version} onClose={close} /> : <ReadmeText version={version} onClose={close} />)}
+        onClose={close}
+      />
     );
   if (current !== "delete" || !own.has("repo.delete")) return null;
   return (
@@ -221,7 +214,6 @@ const Content = ({ names, path, repo, own, segment }: ContentProps & { readonly 
           </Empty>
         }
       />
-      <Readme repo={repo} />
       <SameRequest sent={[result.data?.sent]} />
       {tag ? <TagDialogs repo={repo} tag={tag} own={own} /> : null}
       <RepoDialogs names={names} repo={repo} own={own} segment={segment} tagCount={Number(result.data?.data.totalCount ?? 0)} />
@@ -247,7 +239,7 @@ export const RepoPage = ({ names, path, repo: name }: RepoPageProps): ReactNode 
         {repo ? <Copy text={repo.uid} what="uid" /> : null}
         <span className="heading-actions">
           {own.has("repo.update") ? <ActionButton icon="edit" title={texts.edit} onClick={() => action.open("edit")} /> : null}
-          {own.has("repo.update") ? <ActionButton icon="book" title={texts.readme} onClick={() => action.open("readme")} /> : null}
+          {repo ? <ActionButton icon="book" title={texts.readme} onClick={() => action.open("readme")} /> : null}
           {own.has("repo.delete") ? <ActionButton icon="trash" title={texts.delete} onClick={() => action.open("delete")} /> : null}
         </span>
       </div>

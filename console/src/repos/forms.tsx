@@ -4,8 +4,9 @@ import { type ReactNode, useState } from "react";
 import type { CatalogTier, Repo, RepoReadme } from "../../../client/package.ts";
 import { addressOf, isUidPart, segmentOf } from "../address.ts";
 import { Conflict, type Shown, type Version } from "../conflict.tsx";
+import { Dialog } from "../dialog.tsx";
 import { FormDialog } from "../form-dialog.tsx";
-import { announce } from "../parts.tsx";
+import { announce, Icon } from "../parts.tsx";
 import { SelectField } from "../select-field.tsx";
 import { useSend } from "../send.ts";
 import { TextArea } from "../text-area.tsx";
@@ -258,3 +259,24 @@ export const ReadmeForm = ({ version, onClose }: ReadmeFormProps): ReactNode => 
     </FormDialog>
   );
 };
+
+/** For callers without permission to change it. */
+export const ReadmeText = ({ version, onClose }: ReadmeFormProps): ReactNode => (
+  <Dialog label={texts.readme} className="dialog form-dialog" onClose={onClose}>
+    <header>
+      <h2>{texts.readme}</h2>
+      <button type="button" className="copy" aria-label={texts.close} onClick={onClose}>
+        <Icon name="close" />
+      </button>
+    </header>
+    <div className="fields">
+      {version.resource.content === "" ? (
+        <p className="quiet">{texts.noReadme}</p>
+      ) : (
+        <p className="readme">
+          <bdi>{version.resource.content}</bdi>
+        </p>
+      )}
+    </div>
+  </Dialog>
+);

@@ -33,6 +33,7 @@ export const texts = {
   },
   repoChanged: "Repo changed",
   readme: "Readme",
+  noReadme: "The repo has no readme.",
   readmeHint: "Text in Markdown. Without text, the repo has no readme.",
   readmeChanged: "Readme changed",
 
