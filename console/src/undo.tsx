@@ -14,25 +14,19 @@ export interface Deleted {
   readonly name: string;
 }
 
-interface Offered extends Deleted {
-  /** The page that makes the offer. */
-  readonly path: string;
-}
-
-let current: Offered | undefined;
+let current: Deleted | undefined;
 const listeners = new Set<() => void>();
 const subscribe = (listener: () => void): (() => void) => {
   listeners.add(listener);
   return () => listeners.delete(listener);
 };
 
-const set = (deleted: Offered | undefined): void => {
+const set = (deleted: Deleted | undefined): void => {
   current = deleted;
   for (const listener of listeners) listener();
 };
 
-/** Offers it on the page that is open now. */
-export const offerUndo = ({ uid, name }: Deleted): void => set({ uid, name, path: location.pathname });
+export const offerUndo = (deleted: Deleted): void => set(deleted);
 
 /** The deletion that a resource went with, if the caller can see it. */
 const deletionOf = (resourceUid: string): Question<Deletion | undefined> => {
@@ -86,8 +80,10 @@ const Offer = ({ deleted }: { readonly deleted: Deleted }): ReactNode => {
 /** The offer of the page; another page has none. */
 export const Undo = ({ path }: { readonly path: string }): ReactNode => {
   const deleted = useSyncExternalStore(subscribe, () => current);
+  const shownAt = useRef(path);
   useEffect(() => {
-    if (current && current.path !== path) set(undefined);
+    if (shownAt.current !== path) set(undefined);
+    shownAt.current = path;
   }, [path]);
   return deleted === undefined ? null : <Offer key={deleted.uid} deleted={deleted} />;
 };
