@@ -66,7 +66,7 @@ export const decoded = (segment: string): string => {
   }
 };
 
-const isDigest = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(text);
+export const isDigest = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(text);
 
 /** Pages that belong to no group. */
 const ownPageAt = (name: string | undefined, item: string | undefined): Page => {

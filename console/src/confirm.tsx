@@ -21,6 +21,8 @@ export interface Confirmation {
   readonly isDangerous?: boolean;
   /** The resource that the change deletes, which the page then offers to restore. */
   readonly deletes?: Deleted;
+  /** The page to open, if the change removes the current one. */
+  readonly next?: string;
   /** After the change. */
   readonly onDone?: () => void;
 }
@@ -33,13 +35,14 @@ export const Confirm = ({
   done,
   isDangerous = true,
   deletes,
+  next,
   onClose,
   onDone,
 }: Confirmation & { readonly onClose: () => void }): ReactNode => {
   const { problems, isSending, send } = useSend();
   const sent = usePreview(question);
   const confirm = async (): Promise<void> => {
-    if (isSending || !(await send(question))) return;
+    if (isSending || !(await send(question, () => next))) return;
     onClose();
     announce(done);
     if (deletes) offerUndo(deletes);

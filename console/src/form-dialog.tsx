@@ -10,6 +10,8 @@ import { texts } from "./texts/pages.ts";
 
 interface FormDialogProps {
   readonly title: string;
+  /** Label of the button (default: the title). */
+  readonly button?: string;
   readonly question: Question<unknown>;
   readonly message: string;
   readonly isSending: boolean;
@@ -18,7 +20,7 @@ interface FormDialogProps {
   readonly children: ReactNode;
 }
 
-export const FormDialog = ({ title, question, message, isSending, submit, onClose, children }: FormDialogProps): ReactNode => {
+export const FormDialog = ({ title, button = title, question, message, isSending, submit, onClose, children }: FormDialogProps): ReactNode => {
   const sent = usePreview(question);
   const notice = useRef<HTMLParagraphElement>(null);
   // A form that is longer than the window hides it otherwise.
@@ -53,7 +55,7 @@ export const FormDialog = ({ title, question, message, isSending, submit, onClos
             {texts.cancel}
           </button>
           <button type="submit" className="button primary" aria-disabled={isSending}>
-            {title}
+            {button}
           </button>
         </div>
       </form>

@@ -2,6 +2,7 @@
 
 import { type KeyboardEvent, type ReactNode, useDeferredValue, useEffect, useId, useRef, useState } from "react";
 import type { SearchResult } from "../../client/package.ts";
+import { mine } from "./access/requests.ts";
 import {
   accountAddress,
   addressOf,
@@ -106,6 +107,54 @@ const vulnerabilityFor = (query: string): Entry[] => {
   return [{ key: "vulnerability", icon: "shield", title: id, detail: texts.vulnerabilityInImages, run: () => navigate(advisoryAddress(id)) }];
 };
 
+interface PageAction {
+  readonly name: string;
+  readonly icon: IconName;
+  readonly title: string;
+  /** Without it, the page has no such action. */
+  readonly capability: string;
+}
+
+const groupActions: readonly PageAction[] = [
+  { name: "new-group", icon: "plus", title: texts.newGroup, capability: "groups.create" },
+  { name: "new-repo", icon: "plus", title: texts.newRepo, capability: "repo.create" },
+  { name: "edit", icon: "edit", title: texts.editGroup, capability: "groups.update" },
+  { name: "delete", icon: "trash", title: texts.deleteGroup, capability: "groups.delete" },
+];
+
+const repoActions: readonly PageAction[] = [
+  { name: "edit", icon: "edit", title: texts.editRepo, capability: "repo.update" },
+  { name: "readme", icon: "book", title: texts.editReadme, capability: "repo.update" },
+  { name: "delete", icon: "trash", title: texts.deleteRepo, capability: "repo.delete" },
+];
+
+const tagActions: readonly PageAction[] = [
+  { name: "move-tag", icon: "move", title: texts.moveTag, capability: "tag.update" },
+  { name: "promote", icon: "promote", title: texts.promoteTag, capability: "manifest.list" },
+  { name: "delete-tag", icon: "trash", title: texts.deleteTag, capability: "tag.delete" },
+];
+
+/** What the page of the group or repo can change, with the capabilities of the group. */
+const changesAt = (page: Page, place: Place | undefined, own: readonly string[]): Entry[] => {
+  if (!("names" in page) || !place || page.kind === "image" || page.kind === "tag") return [];
+  const isRepo = page.kind === "repo";
+  const tag = isRepo ? new URL(location.href).searchParams.get("tag") : null;
+  const address = isRepo ? addressOf(page.names, "repos", page.repo) : addressOf(page.names);
+  const entryFor = ({ name, icon, title }: PageAction, detail: string, query: string): Entry => ({
+    key: name,
+    icon,
+    title,
+    detail,
+    run: () => navigate(`${address}?${query}do=${name}`, true),
+  });
+  const permitted = (actions: readonly PageAction[]): readonly PageAction[] => actions.filter(({ capability }) => own.includes(capability));
+  if (!isRepo) return permitted(groupActions).map((each) => entryFor(each, place.name, ""));
+  return [
+    ...permitted(repoActions).map((each) => entryFor(each, page.repo, "")),
+    ...(tag === null ? [] : permitted(tagActions).map((each) => entryFor(each, tag, `tag=${encodeURIComponent(tag)}&`))),
+  ];
+};
+
 const actionsAt = ({ page, path }: Omit<PaletteProps, "query">): Entry[] => {
   const place = path.at(-1);
   const reference = "repo" in page ? [location.host, ...path.map(({ name }) => name), page.repo].join("/") : "";
@@ -147,6 +196,8 @@ export const Palette = ({ query: first, ...place }: PaletteProps): ReactNode => 
   const [isChosen, setChosen] = useState(false);
   const id = useId();
   const list = useRef<HTMLDivElement>(null);
+  const here = place.path.at(-1);
+  const own = useAsk(here ? mine(here.uid) : undefined).data?.data.capabilities ?? [];
   const query = typed.trim();
   const asked = useSettled(query, pauseMs);
   const isSearched = [...query].length >= queryLengthMin;
@@ -158,7 +209,7 @@ export const Palette = ({ query: first, ...place }: PaletteProps): ReactNode => 
     { title: texts.vulnerability, entries: vulnerabilityFor(query) },
     { title: texts.results, entries: (found?.results ?? []).flatMap(entryOf) },
     { title: texts.goTo, entries: matching(pagesAt(place)) },
-    { title: texts.actions, entries: matching(actionsAt(place)) },
+    { title: texts.actions, entries: matching([...changesAt(place.page, here, own), ...actionsAt(place)]) },
   ].filter(({ entries }) => entries.length > 0);
   const entries = parts.flatMap((part) => part.entries);
   const active = entries[Math.min(at, entries.length - 1)];

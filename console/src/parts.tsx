@@ -44,6 +44,8 @@ const paths = {
   exit: "M14 4h5v16h-5M10 8l-4 4 4 4M6 12h9",
   trash: "M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13M10 11v5m4-5v5",
   edit: "M5 19l1-4L16 5l3 3L9 18l-4 1M14 7l3 3",
+  move: "M4 12h16m-6-6 6 6-6 6",
+  promote: "M12 20V5m-6 6 6-6 6 6",
   plus: "M12 5v14M5 12h14",
   redo: "M20 5v5h-5M20 10a8 8 0 1 0 .5 5",
   minus: "M6 12h12",

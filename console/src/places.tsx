@@ -7,8 +7,8 @@ import { Link, nameOr } from "./parts.tsx";
 import { namesOf, namesMax, type Place } from "./questions.ts";
 import { texts } from "./texts/places.ts";
 
-/** The group or repo of a resource. */
-export const parentOf = (uid: string): string => uid.slice(0, uid.lastIndexOf("/"));
+/** The group or repo of a resource; "" of an organization. */
+export const parentOf = (uid: string): string => uid.slice(0, Math.max(0, uid.lastIndexOf("/")));
 
 interface Named {
   /** The path of names as far as it is visible. */

@@ -16,6 +16,10 @@ const positionals: Readonly<Record<string, readonly string[]>> = {
   "registry.image-packages.compare-images": ["repoUid"],
   "registry.tag-history.get": ["tagUid"],
   "registry.storage.get": ["uid"],
+  "registry.repos.get-readme": ["uid"],
+  "registry.repos.delete": ["uid"],
+  "registry.tags.delete": ["uid"],
+  "iam.groups.delete": ["uid"],
   "iam.groups.get": ["uid"],
   "iam.access.mine": ["place"],
   "iam.role-bindings.delete": ["uid"],
@@ -53,8 +57,16 @@ const flagsOf = (name: string, request: Request): string[] =>
     return value === true ? [`--${flag}`] : [`--${flag} ${shellWord(String(value))}`];
   });
 
+/** The command of an update: the uid as a word, and a flag for each field of the mask. */
+const updateOf = (name: string, resource: Request): string => {
+  const { uid, ...fields } = resource;
+  const flags = flagsOf(name, fields).map((flag) => (flag.endsWith(" false") ? flag.replace("--", "--no-").slice(0, -" false".length) : flag));
+  return ["gantry", ...name.split("."), shellWord(String(uid)), ...flags].join(" ");
+};
+
 const commandOf = ({ name, request, command }: Sent): string => {
   if (command !== undefined) return command;
+  if ("updateMask" in request) return updateOf(name, Object.values(request).find(isRecord) ?? {});
   const words = positionals[name] ?? [];
   const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !words.includes(key)));
   return ["gantry", ...name.split("."), ...words.map((key) => shellWord(String(request[key] ?? ""))), ...flagsOf(name, rest)].join(" ");

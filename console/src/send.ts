@@ -1,7 +1,9 @@
 // Writes of a form: one at a time, with violations by field.
 
 import { useEffect, useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import { ApiError } from "../../client/package.ts";
+import { navigate } from "./address.ts";
 import { type Answer, ask, preview, type Question, readAgain, type Sent } from "./api.ts";
 import { texts } from "./texts/pages.ts";
 
@@ -40,8 +42,11 @@ const newKey = (): string => Array.from(crypto.getRandomValues(new Uint8Array(16
 interface Sender {
   readonly problems: Problems;
   readonly isSending: boolean;
-  /** Sends, and returns the answer; undefined if it was refused. After a change, what the page shows is read again. */
-  readonly send: <Data>(question: Question<Data>) => Promise<Answer<Data> | undefined>;
+  /**
+   * Sends, and returns the answer; undefined if it was refused. After a change, what the page shows is read again. If the change
+   * removes the page's address, `next` returns the one to open before.
+   */
+  readonly send: <Data>(question: Question<Data>, next?: (data: Data) => string | undefined) => Promise<Answer<Data> | undefined>;
   /** Forgets the problems. */
   readonly clear: () => void;
 }
@@ -52,7 +57,7 @@ export const useSend = (fields: readonly string[] = [], { isRead = false }: { re
   const stop = useRef(new AbortController());
   // Requests whose outcome is unknown, with their keys: sent again as they were, they are the same write.
   const unanswered = useRef(new Map<string, string>());
-  const send: Sender["send"] = async (question) => {
+  const send: Sender["send"] = async (question, next) => {
     const write = JSON.stringify([question.name, question.request]);
     const earlier = unanswered.current.get(write);
     const key = earlier ?? newKey();
@@ -62,6 +67,8 @@ export const useSend = (fields: readonly string[] = [], { isRead = false }: { re
       unanswered.current.set(write, key);
       const answer = await ask(question, stop.current.signal, { key, isRepeated: earlier !== undefined });
       unanswered.current.delete(write);
+      const address = next?.(answer.data);
+      if (address !== undefined) flushSync(() => navigate(address));
       if (!isRead) await readAgain();
       return answer;
     } catch (thrown) {

@@ -1,4 +1,4 @@
-// Retention rules and immutable tags in the console (docs/decisions/0045).
+// Retention rules, immutable tags and changes of tags in the console (docs/decisions/0045).
 
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -212,4 +212,106 @@ test("rules of groups below are listed on request, and a viewer sees the missing
   const nobody = await opened.openAs("nobody", rulesPath);
   await nobody.page.locator("h1", { hasText: "Nothing at this address" }).waitFor();
   await Promise.all([page.close(), nobody.page.close()]);
+});
+
+test("an immutable tag is refused at its form, and a tag that has moved meanwhile is moved only on a second decision", async () => {
+  const listed = async (): Promise<Map<string, JsonObject>> => {
+    const { tags } = await owned.ok("registry.TagsService/ListTags", { uidp: { childrenOf: repo } });
+    return new Map(objectList({ tags: tags ?? [] }, "tags").map((tag) => [text(tag, "name"), tag]));
+  };
+  const tags = await listed();
+  const digestOf = (name: string): string => text(tags.get(name) ?? {}, "digest");
+  const web = `${organizationPath}/payments/-/repos/web`;
+  const { page, problems, requests } = await opened.openAs("owner", `${web}?tag=v1.0`);
+  const dialog = page.locator("dialog");
+  const move = async (image: string): Promise<void> => {
+    await dialog.getByRole("combobox", { name: "New image" }).fill(image);
+    await dialog.locator("[role=option]", { hasText: image }).first().click();
+    await dialog.locator("button[type=submit]").click();
+  };
+  await page.locator(".details button", { hasText: "Move" }).click();
+  await dialog.getByRole("combobox", { name: "New image" }).fill("not a digest");
+  await dialog.locator("button[type=submit]").click();
+  await dialog.locator(".problem", { hasText: "64 hexadecimal digits" }).waitFor();
+  await move("build-2");
+  await dialog.locator("[role=alert]", { hasText: 'the tag "v1.0" is immutable by the rule "v[0-9]+[.].*"' }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.locator(".details button", { hasText: "Delete" }).click();
+  await dialog.locator("button.danger").click();
+  await dialog.locator("[role=alert]", { hasText: "cannot delete the tag" }).waitFor();
+  await requireAccessible(page, "a refused deletion");
+  await page.keyboard.press("Escape");
+
+  await visit(page, `${web}?tag=build-1&do=move-tag`);
+  await dialog.locator(".sentence", { hasText: "build-1" }).waitFor();
+  const uid = text(tags.get("build-1") ?? {}, "uid");
+  await owned.ok(`${service}.TagChangesService/UpdateTag`, { tag: { uid, digest: digestOf("v1.0") }, updateMask: "digest" });
+  await move("build-2");
+  const conflict = dialog.locator(".conflict tr", { hasText: digestOf("build-2") }).filter({ hasText: digestOf("v1.0") });
+  await conflict.waitFor();
+  await requireAccessible(page, "a tag that has moved meanwhile");
+  assert.equal(text((await listed()).get("build-1") ?? {}, "digest"), digestOf("v1.0"));
+  await dialog.getByText("Keep mine").click();
+  await dialog.locator("button[type=submit]").click();
+  await dialog.waitFor({ state: "detached" });
+  await page.locator(`.details code[title="${digestOf("build-2")}"]`).waitFor();
+  assert.equal(text((await listed()).get("build-1") ?? {}, "digest"), digestOf("build-2"));
+
+  await page.locator(".details button", { hasText: "Delete" }).click();
+  await dialog.locator("button.danger").click();
+  const row = page.locator("main tbody tr", { hasText: "build-1" });
+  await page.locator(".banner button:focus", { hasText: "Undo" }).waitFor();
+  assert.equal((await row.count()) + (await page.locator(".details").count()), 0);
+  assert.equal((await listed()).has("build-1"), false);
+  await page.keyboard.press("Enter");
+  await row.waitFor();
+  assert.equal(text((await listed()).get("build-1") ?? {}, "digest"), digestOf("build-2"));
+  requireOperations(requests);
+  assert.deepEqual(
+    problems.filter((each) => !/status of 4(00|12)/.test(each)),
+    [],
+  );
+  await page.close();
+});
+
+test("an image is promoted to a path that the promotion creates, and a tag there moves only from the digest that the form has shown", async () => {
+  const web = `${organizationPath}/payments/-/repos/web`;
+  const { page, problems, requests } = await opened.openAs("owner", `${web}?tag=v1.0`);
+  const dialog = page.locator("dialog");
+  await page.locator(".details button", { hasText: "Promote" }).click();
+  await dialog.getByRole("combobox", { name: "To the repo" }).fill("first-organization/payments/prod");
+  await dialog.getByLabel("Tag there").fill("stable");
+  await requireAccessible(page, "promoting an image");
+  await dialog.locator("button[type=submit]").click();
+  await dialog.locator("h2", { hasText: "Image promoted" }).waitFor();
+  await dialog.locator("p", { hasText: "1 manifest copied" }).waitFor();
+  await requireAccessible(page, "a promoted image");
+  await dialog.locator("a", { hasText: "Open the tag" }).press("Enter");
+  await page.locator(".details h2", { hasText: "stable" }).waitFor();
+  await page.locator("h1", { hasText: "prod" }).waitFor();
+  const prod = text(objectList(await owned.ok("registry.ReposService/ListRepos", { name: "prod" }), "repos")[0] ?? {}, "uid");
+  const stable = async (): Promise<JsonObject> => objectList(await owned.ok("registry.TagsService/ListTags", { uidp: { childrenOf: prod } }), "tags")[0] ?? {};
+  const first = text(await stable(), "digest");
+
+  await visit(page, `${web}?tag=build-2&do=promote`);
+  await dialog.getByRole("combobox", { name: "To the repo" }).fill("prod");
+  await dialog.locator("[role=option]", { hasText: "payments/prod" }).click();
+  await dialog.getByLabel("Tag there").fill("stable");
+  await dialog.locator(".about", { hasText: "The tag exists and moves from sha256:" }).waitFor();
+  // Meanwhile, somebody else pushes another image to the tag.
+  const { digest } = await openPusher(world, "first-organization/payments/prod", () => openOwners(world).token()).image("arm64", "stable");
+  await dialog.locator("button[type=submit]").click();
+  await dialog.locator("[role=alert]", { hasText: "Somebody has moved the tag" }).waitFor();
+  assert.equal(text(await stable(), "digest"), digest);
+  await dialog.locator(".about", { hasText: digest.slice(0, 15) }).waitFor();
+  await dialog.locator("button[type=submit]").click();
+  await dialog.locator("p", { hasText: "pointed to another image before" }).waitFor();
+  assert.notEqual(text(await stable(), "digest"), digest);
+  assert.notEqual(text(await stable(), "digest"), first);
+  requireOperations(requests);
+  assert.deepEqual(
+    problems.filter((each) => !/status of 4(00|12)/.test(each)),
+    [],
+  );
+  await page.close();
 });

@@ -15,13 +15,14 @@ export interface GroupPageProps {
 
 interface GroupFrameProps extends GroupPageProps {
   readonly current: GroupPage | "overview";
+  readonly actions?: ReactNode;
   readonly sent: readonly (Sent | undefined)[];
   readonly children: ReactNode;
 }
 
-export const GroupFrame = ({ names, path, current, sent, children }: GroupFrameProps): ReactNode => (
+export const GroupFrame = ({ names, path, current, actions, sent, children }: GroupFrameProps): ReactNode => (
   <>
-    <GroupHeading names={names} path={path} current={current} />
+    <GroupHeading names={names} path={path} current={current} actions={actions} />
     {children}
     <SameRequest sent={sent} />
   </>

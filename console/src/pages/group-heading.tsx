@@ -1,10 +1,12 @@
 // Heading and sections of a group's pages.
 
 import type { ReactNode } from "react";
+import type { Group } from "../../../client/package.ts";
 import { addressOf, type GroupPage, groupPages } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { Badge, Copy, Name, Tabs, usePageTitle } from "../parts.tsx";
-import { groupAt, type Place } from "../questions.ts";
+import { parentOf } from "../places.tsx";
+import { groupAt, type Place, treeGroups } from "../questions.ts";
 import { texts } from "../texts/group.ts";
 
 type PageOfGroup = GroupPage | "overview";
@@ -13,6 +15,8 @@ interface GroupHeadingProps {
   readonly names: readonly string[];
   readonly path: readonly Place[];
   readonly current: PageOfGroup;
+  /** Buttons beside the name. */
+  readonly actions?: ReactNode;
 }
 
 /** Pages that send other requests instead of one for the group's description. */
@@ -59,11 +63,19 @@ const sectionOf = {
 
 const sections = Map.groupBy(["overview", ...groupPages] as const, (page) => sectionOf[page]);
 
-export const GroupHeading = ({ names, path, current }: GroupHeadingProps): ReactNode => {
+/** Returns the group as the tree of the page lists it; one of many siblings is asked for, unless the page is frugal. */
+const useGroup = (uid: string, isFrugal: boolean): Group | undefined => {
+  const tree = useAsk(treeGroups(parentOf(uid) || undefined), { onlyKnown: true });
+  const listed = tree.data?.data.groups.find((each) => each.uid === uid);
+  const asked = useAsk(listed || !tree.isFetched ? undefined : groupAt(uid), { onlyKnown: isFrugal }).data?.data;
+  return listed ?? asked;
+};
+
+export const GroupHeading = ({ names, path, current, actions }: GroupHeadingProps): ReactNode => {
   const place = path.at(-1);
   const uid = place?.uid ?? "";
   const name = place?.name || (names.at(-1) ?? "");
-  const group = useAsk(groupAt(uid), { onlyKnown: frugal.has(current) }).data?.data;
+  const group = useGroup(uid, frugal.has(current));
   usePageTitle(current === "overview" ? name : `${texts[current]} · ${name}`);
   const addressAt = (page: PageOfGroup): string => (page === "overview" ? addressOf(names) : addressOf(names, page));
   const section = sectionOf[current];
@@ -77,6 +89,7 @@ export const GroupHeading = ({ names, path, current }: GroupHeadingProps): React
         {group?.verified ? <Badge tone="good">{texts.verified}</Badge> : null}
         {group?.status === "ORG_STATUS_SUSPENDED" ? <Badge tone="warn">{texts.suspended}</Badge> : null}
         <Copy text={uid} what="uid" />
+        {actions}
       </div>
       {group?.description ? (
         <p className="lead">

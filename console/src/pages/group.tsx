@@ -2,11 +2,18 @@
 
 import type { ReactNode } from "react";
 import type { Group, Repo } from "../../../client/package.ts";
-import { addressOf, positionIn, segmentOf, useAddress } from "../address.ts";
+import { mine } from "../access/requests.ts";
+import { ActionButton, useAction } from "../action.tsx";
+import { addressOf, positionIn, root, segmentOf, useAddress } from "../address.ts";
 import { useAsk } from "../api.ts";
+import { Confirm } from "../confirm.tsx";
+import { Edit } from "../edit.tsx";
+import { EditGroupForm, NewGroupForm } from "../groups/forms.tsx";
+import { deleteGroup, groupVersion } from "../groups/requests.ts";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Empty, Icon, Link, Name, Time } from "../parts.tsx";
 import { groupsIn, reposIn } from "../questions.ts";
+import { NewRepoForm } from "../repos/forms.tsx";
 import { texts } from "../texts/group.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
@@ -41,17 +48,45 @@ const repoColumns = (names: readonly string[]): readonly Column<Repo>[] => [
   { title: texts.updated, cell: ({ updateTime }) => <Time time={updateTime} /> },
 ];
 
+const changing = ["groups.create", "groups.update", "groups.delete", "repo.create"] as const;
+
 export const GroupPage = ({ names, path }: GroupPageProps): ReactNode => {
   const group = path.at(-1);
   const url = useAddress();
+  const action = useAction();
   const uid = group?.uid ?? "";
+  const own = new Set(useAsk(mine(uid)).data?.data.capabilities);
   const groups = useAsk(groupsIn(uid, positionIn(url, "groups")));
   const repos = useAsk(reposIn(uid, positionIn(url, "repos")));
   const registryPath = `${location.host}/${path.map(({ name }) => name).join("/")}/app:1.0`;
+  const lacking = own.size === 0 ? [] : changing.filter((name) => !own.has(name));
+  const may = (name: (typeof changing)[number]): boolean => own.has(name);
+  const isOrganization = !uid.includes("/");
+  const groupCount = Number(groups.data?.data.totalCount ?? 0);
+  const repoCount = Number(repos.data?.data.totalCount ?? 0);
+  const addButton = (name: string, title: string): ReactNode => (
+    <button type="button" className="button" onClick={() => action.open(name)}>
+      <Icon name="plus" />
+      {title}
+    </button>
+  );
   return (
-    <GroupFrame names={names} path={path} current="overview" sent={[repos.data?.sent, groups.data?.sent]}>
+    <GroupFrame
+      names={names}
+      path={path}
+      current="overview"
+      sent={[repos.data?.sent, groups.data?.sent]}
+      actions={
+        <span className="heading-actions">
+          {may("groups.update") ? <ActionButton icon="edit" title={texts.edit} onClick={() => action.open("edit")} /> : null}
+          {may("groups.delete") ? <ActionButton icon="trash" title={texts.delete} onClick={() => action.open("delete")} /> : null}
+        </span>
+      }
+    >
+      {lacking.length === 0 ? null : <p className="quiet">{texts.writesNeed(lacking)}</p>}
       <ListSection
         title={texts.repos}
+        action={may("repo.create") ? addButton("new-repo", texts.newRepo) : undefined}
         result={repos}
         itemsOf={(data) => data.repos}
         columns={repoColumns(names)}
@@ -66,6 +101,7 @@ export const GroupPage = ({ names, path }: GroupPageProps): ReactNode => {
       />
       <ListSection
         title={texts.groups}
+        action={may("groups.create") ? addButton("new-group", texts.newGroup) : undefined}
         result={groups}
         itemsOf={(data) => data.groups}
         columns={groupColumns(names)}
@@ -73,10 +109,40 @@ export const GroupPage = ({ names, path }: GroupPageProps): ReactNode => {
         parameter="groups"
         empty={
           <Empty icon="group" title={texts.noGroupsTitle}>
-            <p>{texts.noGroupsText}</p>
+            <p>
+              {texts.noGroupsText} {may("groups.create") ? texts.newGroupHint : ""}
+            </p>
           </Empty>
         }
       />
+      {action.current === "new-repo" && may("repo.create") ? <NewRepoForm parent={uid} names={names} onClose={action.close} /> : null}
+      {action.current === "new-group" && may("groups.create") ? <NewGroupForm parent={uid} names={names} onClose={action.close} /> : null}
+      {action.current === "edit" && may("groups.update") ? (
+        <Edit
+          title={texts.editGroup}
+          read={groupVersion(uid)}
+          form={(version) => (
+            <EditGroupForm version={version} names={names} mayApprove={isOrganization && own.has("advisories.approve")} onClose={action.close} />
+          )}
+          onClose={action.close}
+        />
+      ) : null}
+      {action.current === "delete" && may("groups.delete") ? (
+        <Confirm
+          title={texts.deleteGroup}
+          about={<Name>{group?.name ?? ""}</Name>}
+          effect={
+            groupCount + repoCount > 0
+              ? texts.stillHas(groupCount, repoCount)
+              : `${texts.deleteGroupText} ${isOrganization ? texts.undoByOperator : texts.undoLater}`
+          }
+          question={deleteGroup(uid)}
+          done={texts.groupDeleted}
+          {...(isOrganization ? {} : { deletes: { uid, name: group?.name ?? "" } })}
+          next={names.length > 1 ? addressOf(names.slice(0, -1)) : root}
+          onClose={action.close}
+        />
+      ) : null}
     </GroupFrame>
   );
 };

@@ -2,11 +2,18 @@
 
 import { type ReactNode, useEffect, useRef } from "react";
 import type { Repo, Tag } from "../../../client/package.ts";
-import { addressOf, navigate, positionIn, segmentOf, useAddress, withParameter } from "../address.ts";
+import { mine } from "../access/requests.ts";
+import { ActionButton, actionParameter, useAction } from "../action.tsx";
+import { addressOf, navigate, positionIn, replaceAddress, segmentOf, useAddress, withParameter, withParameters } from "../address.ts";
 import { useAsk } from "../api.ts";
+import { Confirm } from "../confirm.tsx";
+import { Edit } from "../edit.tsx";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Copy, Digest, Empty, Failure, Icon, Link, Name, NotFound, Skeleton, Time, usePageTitle } from "../parts.tsx";
 import { architectures, type Place, repoAt, tagsIn } from "../questions.ts";
+import { EditRepoForm, ReadmeForm, ReadmeText } from "../repos/forms.tsx";
+import { deleteRepo, deleteTag, readmeVersion, repoVersion, tagVersion } from "../repos/requests.ts";
+import { MoveForm, PromoteForm } from "../repos/tag-forms.tsx";
 import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts/images.ts";
 
@@ -21,10 +28,17 @@ interface DetailsProps {
   readonly tag: Tag;
   readonly reference: string;
   readonly imageAddress: string;
+  readonly own: ReadonlySet<string>;
 }
 
-const Details = ({ repo, tag, reference, imageAddress }: DetailsProps): ReactNode => {
+/** In the repo that the image is promoted from. */
+const promoting = ["manifest.list", "repo.blobs.get", "referrers.list"] as const;
+const mayPromote = (own: ReadonlySet<string>): boolean => promoting.every((name) => own.has(name));
+const changing = ["repo.update", "repo.delete", "tag.update", "tag.delete"] as const;
+
+const Details = ({ repo, tag, reference, imageAddress, own }: DetailsProps): ReactNode => {
   const url = useAddress();
+  const action = useAction();
   const platforms = useAsk(architectures(repo.uid, tag.digest));
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), []);
@@ -54,28 +68,108 @@ const Details = ({ repo, tag, reference, imageAddress }: DetailsProps): ReactNod
       <Command text={`docker pull ${reference}:${tag.name}`} what={texts.pullCommand} />
       <h3>{texts.byDigest}</h3>
       <Command text={`docker pull ${reference}@${tag.digest}`} what={texts.byDigest} />
-      <p className="details-note">
+      <p className="details-note states">
         <Link className="button" href={imageAddress}>
           {texts.openImage}
         </Link>
+        {own.has("tag.update") ? <ActionButton icon="move" title={texts.move} onClick={() => action.open("move-tag")} /> : null}
+        {mayPromote(own) ? <ActionButton icon="promote" title={texts.promote} onClick={() => action.open("promote")} /> : null}
+        {own.has("tag.delete") ? <ActionButton icon="trash" title={texts.delete} onClick={() => action.open("delete-tag")} /> : null}
       </p>
       <SameRequest sent={[platforms.data?.sent]} />
     </section>
   );
 };
 
-interface TagsProps {
+interface TagDialogsProps {
+  readonly repo: Repo;
+  readonly tag: Tag;
+  readonly own: ReadonlySet<string>;
+}
+
+const TagDialogs = ({ repo, tag, own }: TagDialogsProps): ReactNode => {
+  const url = useAddress();
+  const { current, close } = useAction();
+  if (current === "move-tag" && own.has("tag.update"))
+    return (
+      <Edit
+        title={texts.moveTag}
+        read={tagVersion(tag.uid)}
+        form={(version) => <MoveForm repo={repo.uid} version={version} onClose={close} />}
+        onClose={close}
+      />
+    );
+  if (current === "promote" && mayPromote(own)) return <PromoteForm repo={repo} tag={tag} onClose={close} />;
+  if (current !== "delete-tag" || !own.has("tag.delete")) return null;
+  return (
+    <Confirm
+      title={texts.deleteTag}
+      about={<Name>{`${repo.name}:${tag.name}`}</Name>}
+      effect={texts.deleteTagText}
+      question={deleteTag(tag.uid)}
+      done={texts.tagDeleted}
+      deletes={tag}
+      onClose={close}
+      onDone={() => replaceAddress(withParameters(url, { tag: undefined, [actionParameter]: undefined }))}
+    />
+  );
+};
+
+interface ContentProps {
   readonly names: readonly string[];
   readonly path: readonly Place[];
   readonly repo: Repo;
+  readonly own: ReadonlySet<string>;
 }
 
-const Tags = ({ names, path, repo }: TagsProps): ReactNode => {
+const RepoDialogs = ({
+  names,
+  repo,
+  own,
+  segment,
+  tagCount,
+}: Omit<ContentProps, "path"> & { readonly segment: string; readonly tagCount: number }): ReactNode => {
+  const { current, close } = useAction();
+  if (current === "edit" && own.has("repo.update"))
+    return (
+      <Edit
+        title={texts.editRepo}
+        read={repoVersion(repo.uid)}
+        form={(version) => <EditRepoForm version={version} names={names} segment={segment} mayPublish={own.has("role_bindings.create")} onClose={close} />}
+        onClose={close}
+      />
+    );
+  if (current === "readme")
+    return (
+      <Edit
+        title={texts.readme}
+        read={readmeVersion(repo.uid)}
+        form={(version) => (own.has("repo.update") ? <ReadmeForm version={version} onClose={close} /> : <ReadmeText version={version} onClose={close} />)}
+        onClose={close}
+      />
+    );
+  if (current !== "delete" || !own.has("repo.delete")) return null;
+  return (
+    <Confirm
+      title={texts.deleteRepo}
+      about={<Name>{repo.name}</Name>}
+      effect={`${texts.deleteRepoText(tagCount)} ${texts.undoLater}`}
+      question={deleteRepo(repo.uid)}
+      done={texts.repoDeleted}
+      deletes={repo}
+      next={addressOf(names)}
+      onClose={close}
+    />
+  );
+};
+
+const Content = ({ names, path, repo, own, segment }: ContentProps & { readonly segment: string }): ReactNode => {
   const url = useAddress();
   const result = useAsk(tagsIn(repo.uid, positionIn(url, "skip")));
   const reference = `${location.host}/${[...path, repo].map(({ name }) => name).join("/")}`;
   const open = url.searchParams.get("tag");
   const tag = result.data?.data.tags.find(({ name }) => name === open);
+  const lacking = own.size === 0 ? [] : changing.filter((name) => !own.has(name));
   const addressOfImage = (digest: string): string => addressOf(names, "repos", segmentOf(repo), "images", digest);
   const columns: readonly Column<Tag>[] = [
     {
@@ -104,7 +198,8 @@ const Tags = ({ names, path, repo }: TagsProps): ReactNode => {
         <span className="quiet">{texts.reference}</span> <code>{reference}</code> <Copy text={reference} what={texts.reference} />{" "}
         <Link href={`${addressOf(names, "rules")}?repo=${encodeURIComponent(segmentOf(repo))}`}>{texts.tagRules}</Link>
       </p>
-      {tag ? <Details key={tag.uid} repo={repo} tag={tag} reference={reference} imageAddress={addressOfImage(tag.digest)} /> : null}
+      {lacking.length === 0 ? null : <p className="quiet">{texts.writesNeed(lacking)}</p>}
+      {tag ? <Details key={tag.uid} repo={repo} tag={tag} reference={reference} imageAddress={addressOfImage(tag.digest)} own={own} /> : null}
       <ListSection
         title={texts.tags}
         result={result}
@@ -120,6 +215,8 @@ const Tags = ({ names, path, repo }: TagsProps): ReactNode => {
         }
       />
       <SameRequest sent={[result.data?.sent]} />
+      {tag ? <TagDialogs repo={repo} tag={tag} own={own} /> : null}
+      <RepoDialogs names={names} repo={repo} own={own} segment={segment} tagCount={Number(result.data?.data.totalCount ?? 0)} />
     </>
   );
 };
@@ -127,8 +224,10 @@ const Tags = ({ names, path, repo }: TagsProps): ReactNode => {
 export const RepoPage = ({ names, path, repo: name }: RepoPageProps): ReactNode => {
   usePageTitle(name);
   const found = useAsk(repoAt(path.at(-1)?.uid ?? "", name));
-  if (found.error) return <Failure error={found.error} retry={() => void found.refetch()} />;
   const repo = found.data?.data;
+  const own = new Set(useAsk(repo ? mine(repo.uid) : undefined).data?.data.capabilities);
+  const action = useAction();
+  if (found.error) return <Failure error={found.error} retry={() => void found.refetch()} />;
   if (found.data && !repo) return <NotFound />;
   return (
     <>
@@ -138,8 +237,13 @@ export const RepoPage = ({ names, path, repo: name }: RepoPageProps): ReactNode 
         </h1>
         {repo?.anonymousPull ? <Badge tone="plain">{texts.publicRepo}</Badge> : null}
         {repo ? <Copy text={repo.uid} what="uid" /> : null}
+        <span className="heading-actions">
+          {own.has("repo.update") ? <ActionButton icon="edit" title={texts.edit} onClick={() => action.open("edit")} /> : null}
+          {repo ? <ActionButton icon="book" title={texts.readme} onClick={() => action.open("readme")} /> : null}
+          {own.has("repo.delete") ? <ActionButton icon="trash" title={texts.delete} onClick={() => action.open("delete")} /> : null}
+        </span>
       </div>
-      {repo ? <Tags names={names} path={path} repo={repo} /> : <Skeleton />}
+      {repo ? <Content names={names} path={path} repo={repo} own={own} segment={name} /> : <Skeleton />}
     </>
   );
 };

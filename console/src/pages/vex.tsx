@@ -1,20 +1,21 @@
 // Trusted sources of VEX of a group. Which sources are shown is in the address.
 
-import { type ReactNode, useId, useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { VexSource } from "../../../client/package.ts";
-import { type Choice, Picker } from "../access/picker.tsx";
+import { Picker } from "../access/picker.tsx";
 import { mine } from "../access/requests.ts";
 import { isUid, positionIn, replaceAddress, useAddress, withParameter } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { Confirm } from "../confirm.tsx";
 import { decideCapability } from "../decisions/requests.ts";
 import { FormDialog } from "../form-dialog.tsx";
-import { shortDigest, shortUid } from "../format.ts";
+import { shortDigest } from "../format.ts";
 import { ListSection } from "../list-section.tsx";
 import { announce, type Column, Command, Copy, Empty, Icon, Name, Time } from "../parts.tsx";
 import { isBelow, type Names, parentOf, PlaceLink, ScopeLinks, scopeIn, useNames } from "../places.tsx";
-import { queryLengthMin, search } from "../questions.ts";
+import { useRepos } from "../repos/choices.ts";
 import { useSend } from "../send.ts";
+import { TextArea } from "../text-area.tsx";
 import { TextField } from "../text-field.tsx";
 import { texts } from "../texts/vex.ts";
 import { createVexSource, deleteVexSource, vexSourcesAt } from "../vex/requests.ts";
@@ -69,16 +70,7 @@ const sourceColumns = (where: Where, remove: ((source: VexSource) => void) | und
     : []),
 ];
 
-/** Repos below the group that a search finds. */
-const useRepos = (group: string): { readonly choices: readonly Choice[]; readonly onType: (text: string) => void } => {
-  const [typed, setTyped] = useState("");
-  const found = useAsk([...typed].length >= queryLengthMin ? search(typed, ["Repo"]) : undefined, { keep: true }).data?.data.results ?? [];
-  const below = found.filter(({ uid }) => uid.startsWith(`${group}/`));
-  return { choices: below.map(({ uid, name, path }) => ({ value: uid, title: path || name, detail: shortUid(uid) })), onType: setTyped };
-};
-
 const SourceForm = ({ group, onClose }: { readonly group: string; readonly onClose: () => void }): ReactNode => {
-  const id = useId();
   const [draft, setDraft] = useState({ name: "", publicKey: "", repoUid: "" });
   const [isChecked, setChecked] = useState(false);
   const { choices, onType } = useRepos(group);
@@ -108,24 +100,16 @@ const SourceForm = ({ group, onClose }: { readonly group: string; readonly onClo
         required
         isFirst
       />
-      <div className="field">
-        <label htmlFor={id}>{texts.publicKey}</label>
-        <textarea
-          id={id}
-          rows={5}
-          spellCheck={false}
-          autoComplete="off"
-          maxLength={4096}
-          value={draft.publicKey}
-          aria-describedby={`${id}-about`}
-          aria-invalid={keyProblem !== undefined}
-          aria-required
-          onChange={({ target }) => set({ publicKey: target.value })}
-        />
-        <p id={`${id}-about`} className={keyProblem === undefined ? "about" : "problem"}>
-          {keyProblem ?? texts.publicKeyHint}
-        </p>
-      </div>
+      <TextArea
+        label={texts.publicKey}
+        rows={5}
+        lengthMax={4096}
+        value={draft.publicKey}
+        about={texts.publicKeyHint}
+        problem={keyProblem}
+        onChange={(value) => set({ publicKey: value })}
+        required
+      />
       <Picker
         label={texts.repoOptional}
         hint={texts.repoHint}

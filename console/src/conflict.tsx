@@ -1,32 +1,37 @@
-// A rule that somebody else has changed while its form was open: both versions, and the choice between them.
+// A resource that somebody else has changed while its form was open: both versions, and the choice between them.
 
 import type { ReactNode } from "react";
-import { type Question, useAsk } from "../api.ts";
-import { Failure, Name, Skeleton } from "../parts.tsx";
-import { texts } from "../texts/rules.ts";
-import type { Version } from "./requests.ts";
+import { type Question, useAsk } from "./api.ts";
+import { Failure, Name, Skeleton } from "./parts.tsx";
+import { texts } from "./texts/pages.ts";
+
+/** A resource as it was read; a change names its ETag, and is refused if the resource has changed since. */
+export interface Version<Resource> {
+  readonly resource: Resource;
+  readonly etag: string | undefined;
+}
 
 /** Label and value of a field. */
 export type Shown = readonly [label: string, value: string];
 
-interface ConflictProps<Rule> {
-  readonly read: Question<Version<Rule>>;
-  readonly shownOf: (rule: Rule) => readonly Shown[];
+interface ConflictProps<Resource> {
+  readonly read: Question<Version<Resource>>;
+  readonly shownOf: (resource: Resource) => readonly Shown[];
   /** The values of the form. */
   readonly mine: readonly Shown[];
   /** Replaces the values of the form. */
-  readonly onTake: (stored: Version<Rule>) => void;
+  readonly onTake: (stored: Version<Resource>) => void;
   /** Keeps the values of the form, which then replace the stored ones. */
-  readonly onKeep: (stored: Version<Rule>) => void;
+  readonly onKeep: (stored: Version<Resource>) => void;
 }
 
-export const Conflict = <Rule,>({ read, shownOf, mine, onTake, onKeep }: ConflictProps<Rule>): ReactNode => {
+export const Conflict = <Resource,>({ read, shownOf, mine, onTake, onKeep }: ConflictProps<Resource>): ReactNode => {
   const { data, error, isFetching, refetch } = useAsk(read);
   if (isFetching) return <Skeleton rows={2} />;
   if (error || !data) return <Failure error={error} retry={() => void refetch()} />;
   const stored = data.data;
   const values = new Map(mine);
-  const different = shownOf(stored.rule).filter(([label, value]) => values.get(label) !== value);
+  const different = shownOf(stored.resource).filter(([label, value]) => values.get(label) !== value);
   return (
     <div className="conflict">
       <table aria-label={texts.conflict}>
