@@ -10,7 +10,7 @@ import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Empty, Failure, Icon, Link, Name, NotFound, Section, Skeleton, Time } from "../parts.tsx";
 import { isBelow as isBelowIn, type Names, parentOf, PlaceLink, type Scope, ScopeLinks, scopeIn, useNames } from "../places.tsx";
 import { repoAt } from "../questions.ts";
-import { EditRule, ImmutableForm, RetentionForm } from "../rules/forms.tsx";
+import { ImmutableForm, RetentionForm } from "../rules/forms.tsx";
 import {
   deleteImmutableTagRule,
   deleteRetentionRule,
@@ -21,6 +21,7 @@ import {
   retentionRulesAt,
 } from "../rules/requests.ts";
 import { texts } from "../texts/rules.ts";
+import { Edit } from "../versions.tsx";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const keptBy = ({ keepAll, keepLast, keepVersions, keepDays, keepPulledDays, inUseDays }: RetentionRule): string =>
@@ -262,16 +263,18 @@ const Rules = ({ names, path, repo: shown }: GroupPageProps & { readonly repo: R
       {adding === "immutable" && own.has("gantry.immutable_tag_rules.create") ? <ImmutableForm parent={repo ?? group} onClose={close} /> : null}
       {adding === "retention" && mayChangeRetention ? <RetentionForm group={group} repo={repo} onClose={close} /> : null}
       {editedKind === "immutable" && mayChangeImmutable ? (
-        <EditRule
+        <Edit
           key={editedUid}
+          title={texts.changeRule}
           read={immutableTagRule(editedUid)}
           form={(version) => <ImmutableForm parent={parentOf(editedUid)} version={version} onClose={close} />}
           onClose={close}
         />
       ) : null}
       {editedKind === "retention" && mayChangeRetention ? (
-        <EditRule
+        <Edit
           key={editedUid}
+          title={texts.changeRule}
           read={retentionRule(editedUid)}
           form={(version) => <RetentionForm group={parentOf(editedUid)} repo={undefined} version={version} onClose={close} />}
           onClose={close}

@@ -1,24 +1,14 @@
 // Forms that add or change a rule.
 
-import { type ReactNode, useEffect, useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { ImmutableTagRule, RetentionRule } from "../../../client/package.ts";
-import { type Question, useAsk } from "../api.ts";
-import { Dialog } from "../dialog.tsx";
 import { FormDialog } from "../form-dialog.tsx";
-import { announce, Failure, Skeleton } from "../parts.tsx";
+import { announce } from "../parts.tsx";
 import { useSend } from "../send.ts";
 import { TextField } from "../text-field.tsx";
 import { texts } from "../texts/rules.ts";
-import { Conflict, type Shown } from "./conflict.tsx";
-import {
-  createImmutableTagRule,
-  createRetentionRule,
-  immutableTagRule,
-  retentionRule,
-  updateImmutableTagRule,
-  updateRetentionRule,
-  type Version,
-} from "./requests.ts";
+import { Conflict, type Shown, type Version } from "../versions.tsx";
+import { createImmutableTagRule, createRetentionRule, immutableTagRule, retentionRule, updateImmutableTagRule, updateRetentionRule } from "./requests.ts";
 
 interface ImmutableFormProps {
   /** Uid of a repo or of a group. */
@@ -35,13 +25,13 @@ const shownImmutable = ({ pattern, description }: Pick<ImmutableTagRule, "patter
 
 export const ImmutableForm = ({ parent, version, onClose }: ImmutableFormProps): ReactNode => {
   const [base, setBase] = useState(version);
-  const [pattern, setPattern] = useState(version?.rule.pattern ?? "");
-  const [description, setDescription] = useState(version?.rule.description ?? "");
+  const [pattern, setPattern] = useState(version?.resource.pattern ?? "");
+  const [description, setDescription] = useState(version?.resource.description ?? "");
   const [isChecked, setChecked] = useState(false);
   const { problems, isSending, send, clear } = useSend(["pattern", "description"]);
   const draft = { pattern: pattern.trim(), description: description.trim() };
   const question = base
-    ? updateImmutableTagRule({ uid: base.rule.uid, ...draft }, ["pattern", "description"], base.etag)
+    ? updateImmutableTagRule({ uid: base.resource.uid, ...draft }, ["pattern", "description"], base.etag)
     : createImmutableTagRule(parent, { pattern: draft.pattern, ...(draft.description === "" ? {} : { description: draft.description }) });
   const submit = async (): Promise<void> => {
     setChecked(true);
@@ -54,8 +44,8 @@ export const ImmutableForm = ({ parent, version, onClose }: ImmutableFormProps):
     clear();
   };
   const take = (stored: Version<ImmutableTagRule>): void => {
-    setPattern(stored.rule.pattern);
-    setDescription(stored.rule.description);
+    setPattern(stored.resource.pattern);
+    setDescription(stored.resource.description);
     keep(stored);
   };
   return (
@@ -68,7 +58,7 @@ export const ImmutableForm = ({ parent, version, onClose }: ImmutableFormProps):
       onClose={onClose}
     >
       {base && problems.isConflict ? (
-        <Conflict read={immutableTagRule(base.rule.uid)} shownOf={shownImmutable} mine={shownImmutable(draft)} onTake={take} onKeep={keep} />
+        <Conflict read={immutableTagRule(base.resource.uid)} shownOf={shownImmutable} mine={shownImmutable(draft)} onTake={take} onKeep={keep} />
       ) : null}
       <p className="quiet">
         {texts.immutableText} {texts.immutableEffect}
@@ -167,7 +157,7 @@ const changedFields = ["name", "tagPattern", "versionRange", "keepAll", ...numbe
 
 export const RetentionForm = ({ group, repo, version, onClose }: RetentionFormProps): ReactNode => {
   const [base, setBase] = useState(version);
-  const [draft, setDraft] = useState<RetentionDraft>(version ? draftOf(version.rule) : newDraft);
+  const [draft, setDraft] = useState<RetentionDraft>(version ? draftOf(version.resource) : newDraft);
   const [isChecked, setChecked] = useState(false);
   const { problems, isSending, send, clear } = useSend(["name", "tagPattern", "versionRange", "keepAll", ...numberFields]);
   const set = (change: Partial<RetentionDraft>): void => setDraft({ ...draft, ...change });
@@ -178,7 +168,7 @@ export const RetentionForm = ({ group, repo, version, onClose }: RetentionFormPr
   const question = base
     ? updateRetentionRule(
         {
-          uid: base.rule.uid,
+          uid: base.resource.uid,
           name: sent.name,
           tagPattern: sent.tagPattern,
           versionRange: sent.versionRange,
@@ -210,7 +200,7 @@ export const RetentionForm = ({ group, repo, version, onClose }: RetentionFormPr
     clear();
   };
   const take = (stored: Version<RetentionRule>): void => {
-    setDraft(draftOf(stored.rule));
+    setDraft(draftOf(stored.resource));
     keep(stored);
   };
   return (
@@ -224,7 +214,7 @@ export const RetentionForm = ({ group, repo, version, onClose }: RetentionFormPr
     >
       {base && problems.isConflict ? (
         <Conflict
-          read={retentionRule(base.rule.uid)}
+          read={retentionRule(base.resource.uid)}
           shownOf={(rule) => shownRetention(draftOf(rule))}
           mine={shownRetention(sent)}
           onTake={take}
@@ -277,26 +267,5 @@ export const RetentionForm = ({ group, repo, version, onClose }: RetentionFormPr
         {texts.previewLabel}
       </label>
     </FormDialog>
-  );
-};
-
-interface EditProps<Rule> {
-  readonly read: Question<Version<Rule>>;
-  readonly form: (version: Version<Rule>) => ReactNode;
-  readonly onClose: () => void;
-}
-
-/** Reads a rule with its ETag, then shows its form. */
-export const EditRule = <Rule,>({ read, form, onClose }: EditProps<Rule>): ReactNode => {
-  const { data, error, refetch } = useAsk(read);
-  const [opened, setOpened] = useState<Version<Rule>>();
-  useEffect(() => {
-    if (data) setOpened((before) => before ?? data.data);
-  }, [data]);
-  if (opened) return form(opened);
-  return (
-    <Dialog label={texts.changeRule} className="dialog form-dialog" onClose={onClose}>
-      {error ? <Failure error={error} retry={() => void refetch()} /> : <Skeleton rows={4} />}
-    </Dialog>
   );
 };

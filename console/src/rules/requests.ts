@@ -16,6 +16,7 @@ import type {
 import type { Question } from "../api.ts";
 import type { Scope } from "../places.tsx";
 import { pageFrom } from "../questions.ts";
+import type { Version } from "../versions.tsx";
 
 const at = (uidp: Scope, skip: number) => ({ uidp, ...pageFrom(skip) });
 
@@ -30,18 +31,12 @@ export const createRetentionRule = (parent: string, retentionRule: RetentionRule
   send: (gantry, signal) => gantry.registry.retentionRules.create({ parent, retentionRule }, { signal }),
 });
 
-/** A rule as it was read; a change names its ETag, and is refused if the rule has changed since. */
-export interface Version<Rule> {
-  readonly rule: Rule;
-  readonly etag: string | undefined;
-}
-
 export const retentionRule = (uid: string): Question<Version<RetentionRule>> => ({
   name: "registry.retention-rules.get",
   request: { uid },
   send: async (gantry, signal) => {
     const { data, etag } = await gantry.registry.retentionRules.get({ uid }, { signal }).withResponse();
-    return { rule: data, etag };
+    return { resource: data, etag };
   },
 });
 
@@ -83,7 +78,7 @@ export const immutableTagRule = (uid: string): Question<Version<ImmutableTagRule
   request: { uid },
   send: async (gantry, signal) => {
     const { data, etag } = await gantry.registry.immutableTagRules.get({ uid }, { signal }).withResponse();
-    return { rule: data, etag };
+    return { resource: data, etag };
   },
 });
 

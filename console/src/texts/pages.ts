@@ -67,6 +67,16 @@ export const texts = {
     const have = plural.select(unjudged) === "one" ? "has" : "have";
     return `${count.format(unjudged)} of ${counted(images, "image", "images")} ${have} packages that no source covers, or that were not read.`;
   },
+  conflict: "Another user has changed it since you opened the form. Nothing was written.",
+  conflictField: "Field",
+  conflictMine: "Yours",
+  conflictStored: "Stored now",
+  takeStored: "Use the stored values",
+  keepMine: "Keep mine",
+  noValue: "none",
+  yes: "yes",
+  no: "no",
+  actions: "Actions",
   decide: "Decide",
   state: "State",
   measure: "Measure",

@@ -1,0 +1,92 @@
+// Forms that change a resource: if another user has changed it meanwhile, both versions and the choice between them.
+
+import { type ReactNode, useEffect, useState } from "react";
+import { type Question, useAsk } from "./api.ts";
+import { Dialog } from "./dialog.tsx";
+import { Failure, Name, Skeleton } from "./parts.tsx";
+import { texts } from "./texts/pages.ts";
+
+/** A resource as it was read; a change names its ETag, and is refused if the resource has changed since. */
+export interface Version<Resource> {
+  readonly resource: Resource;
+  readonly etag: string | undefined;
+}
+
+/** Label and value of a field. */
+export type Shown = readonly [label: string, value: string];
+
+interface ConflictProps<Resource> {
+  readonly read: Question<Version<Resource>>;
+  readonly shownOf: (resource: Resource) => readonly Shown[];
+  /** The values of the form. */
+  readonly mine: readonly Shown[];
+  /** Replaces the values of the form. */
+  readonly onTake: (stored: Version<Resource>) => void;
+  /** Keeps the values of the form, which then replace the stored ones. */
+  readonly onKeep: (stored: Version<Resource>) => void;
+}
+
+export const Conflict = <Resource,>({ read, shownOf, mine, onTake, onKeep }: ConflictProps<Resource>): ReactNode => {
+  const { data, error, isFetching, refetch } = useAsk(read);
+  if (isFetching) return <Skeleton rows={2} />;
+  if (error || !data) return <Failure error={error} retry={() => void refetch()} />;
+  const stored = data.data;
+  const values = new Map(mine);
+  const different = shownOf(stored.resource).filter(([label, value]) => values.get(label) !== value);
+  return (
+    <div className="conflict">
+      <table aria-label={texts.conflict}>
+        <thead>
+          <tr>
+            <th scope="col">{texts.conflictField}</th>
+            <th scope="col">{texts.conflictMine}</th>
+            <th scope="col">{texts.conflictStored}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {different.map(([label, value]) => (
+            <tr key={label}>
+              <th scope="row">{label}</th>
+              <td>
+                <Name>{values.get(label) || texts.noValue}</Name>
+              </td>
+              <td>
+                <Name>{value || texts.noValue}</Name>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      <p className="states">
+        <button type="button" className="button" onClick={() => onTake(stored)}>
+          {texts.takeStored}
+        </button>
+        <button type="button" className="button" onClick={() => onKeep(stored)}>
+          {texts.keepMine}
+        </button>
+      </p>
+    </div>
+  );
+};
+
+interface EditProps<Resource> {
+  readonly title: string;
+  readonly read: Question<Version<Resource>>;
+  readonly form: (version: Version<Resource>) => ReactNode;
+  readonly onClose: () => void;
+}
+
+/** Reads a resource with its ETag, then shows its form. */
+export const Edit = <Resource,>({ title, read, form, onClose }: EditProps<Resource>): ReactNode => {
+  const { data, error, refetch } = useAsk(read);
+  const [opened, setOpened] = useState<Version<Resource>>();
+  useEffect(() => {
+    if (data) setOpened((before) => before ?? data.data);
+  }, [data]);
+  if (opened) return form(opened);
+  return (
+    <Dialog label={title} className="dialog form-dialog" onClose={onClose}>
+      {error ? <Failure error={error} retry={() => void refetch()} /> : <Skeleton rows={4} />}
+    </Dialog>
+  );
+};
