@@ -19,6 +19,7 @@ interface GroupHeadingProps {
 const frugal: ReadonlySet<string> = new Set([
   "access",
   "approvals",
+  "associations",
   "audit",
   "decisions",
   "deleted",
@@ -49,6 +50,7 @@ const sectionOf = {
   invites: "access",
   sessions: "access",
   providers: "access",
+  associations: "access",
   audit: "activity",
   events: "activity",
   webhooks: "activity",

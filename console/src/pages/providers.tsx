@@ -1,7 +1,7 @@
 // Identity providers of a group. Which are shown, and the open one, are in the address.
 
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import { ApiError, type IdentityProvider } from "../../../client/package.ts";
+import { ApiError, type IdentityProvider, type ListExternalGroupRoleMappingsResponse } from "../../../client/package.ts";
 import { mine } from "../access/requests.ts";
 import { isUid, navigate, positionIn, replaceAddress, useAddress, withParameter, withParameters } from "../address.ts";
 import { useAsk } from "../api.ts";
@@ -11,7 +11,7 @@ import { type Column, Command, Copy, Empty, Failure, Icon, Link, Name, nameOr, S
 import { isBelow, type Names, parentOf, PlaceLink, ScopeLinks, scopeIn, useNames } from "../places.tsx";
 import { Mappings } from "../providers/mappings.tsx";
 import { ProviderForm } from "../providers/provider-form.tsx";
-import { deleteProvider, providerAt, providersAt } from "../providers/requests.ts";
+import { deleteProvider, mappingsOf, providerAt, providersAt } from "../providers/requests.ts";
 import { Scim } from "../providers/scim.tsx";
 import { texts } from "../texts/providers.ts";
 import { Edit, type Version } from "../versions.tsx";
@@ -34,7 +34,7 @@ const columnsFor = (url: URL, where: Where, remove: ((provider: IdentityProvider
     title: texts.name,
     cell: ({ uid, name, description }) => (
       <>
-        <Link href={withParameters(url, { provider: uid, mappings: undefined })} isSamePage>
+        <Link className="words" href={withParameters(url, { provider: uid, mappings: undefined })} isSamePage>
           <Name>{name}</Name>
         </Link>
         {description === "" ? null : (
@@ -122,11 +122,12 @@ const Settings = ({ provider, where }: { readonly provider: IdentityProvider; re
 
 interface DetailsProps extends Pick<GroupPageProps, "path"> {
   readonly result: ReturnType<typeof useAsk<Version<IdentityProvider>>>;
+  readonly mapped: ReturnType<typeof useAsk<ListExternalGroupRoleMappingsResponse>>;
   readonly where: Where;
   readonly own: ReadonlySet<string>;
 }
 
-const Details = ({ result, path, where, own }: DetailsProps): ReactNode => {
+const Details = ({ result, mapped, path, where, own }: DetailsProps): ReactNode => {
   const url = useAddress();
   const heading = useRef<HTMLHeadingElement>(null);
   const provider = result.data?.data.resource;
@@ -180,7 +181,7 @@ const Details = ({ result, path, where, own }: DetailsProps): ReactNode => {
         </header>
         {body()}
       </section>
-      {provider ? <Mappings provider={provider} path={path} mayAdd={may(...adding)} mayDelete={may("identity_providers.delete")} /> : null}
+      {provider ? <Mappings provider={provider} result={mapped} path={path} mayAdd={may(...adding)} mayDelete={may("identity_providers.delete")} /> : null}
       {provider && may(...changing) && url.searchParams.has("edit") ? (
         <Edit
           title={texts.changeProvider}
@@ -207,6 +208,7 @@ export const ProvidersPage = ({ names, path }: GroupPageProps): ReactNode => {
   const result = useAsk(providersAt(scopeIn(url, here), positionIn(url, "skip")));
   const opened = url.searchParams.get("provider") ?? "";
   const open = useAsk(isUid(opened) ? providerAt(opened) : undefined);
+  const mapped = useAsk(isUid(opened) ? mappingsOf(opened, positionIn(url, "mappings")) : undefined);
   const providers = result.data?.data.identityProviders ?? [];
   const known = useNames([...providers.map(({ uid }) => parentOf(uid)), ...providers.map(({ defaultRole }) => defaultRole)], path);
   const [removing, setRemoving] = useState<IdentityProvider>();
@@ -215,12 +217,12 @@ export const ProvidersPage = ({ names, path }: GroupPageProps): ReactNode => {
   const mayDelete = own.has("identity_providers.delete");
   const where = { here, names: known };
   return (
-    <GroupFrame names={names} path={path} current="providers" sent={[result.data?.sent, isUid(opened) ? open.data?.sent : undefined]}>
+    <GroupFrame names={names} path={path} current="providers" sent={[result.data?.sent, ...(isUid(opened) ? [open.data?.sent, mapped.data?.sent] : [])]}>
       <div className="scope">
         <ScopeLinks label={texts.scopes} positions={["skip"]} />
         <p className="quiet">{isBelow(url) ? texts.providersBelow : texts.providersHere}</p>
       </div>
-      {isUid(opened) ? <Details key={opened} result={open} path={path} where={where} own={own} /> : null}
+      {isUid(opened) ? <Details key={opened} result={open} mapped={mapped} path={path} where={where} own={own} /> : null}
       <ListSection
         title={texts.providers}
         about={own.size === 0 || lacking.length === 0 ? texts.providersText : `${texts.providersText} ${texts.changeNeeds(lacking)}`}

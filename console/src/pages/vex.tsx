@@ -1,6 +1,6 @@
 // Trusted sources of VEX of a group. Which sources are shown is in the address.
 
-import { type ReactNode, useId, useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { VexSource } from "../../../client/package.ts";
 import { type Choice, Picker } from "../access/picker.tsx";
 import { mine } from "../access/requests.ts";
@@ -15,6 +15,7 @@ import { announce, type Column, Command, Copy, Empty, Icon, Name, Time } from ".
 import { isBelow, type Names, parentOf, PlaceLink, ScopeLinks, scopeIn, useNames } from "../places.tsx";
 import { queryLengthMin, search } from "../questions.ts";
 import { useSend } from "../send.ts";
+import { TextArea } from "../text-area.tsx";
 import { TextField } from "../text-field.tsx";
 import { texts } from "../texts/vex.ts";
 import { createVexSource, deleteVexSource, vexSourcesAt } from "../vex/requests.ts";
@@ -78,7 +79,6 @@ const useRepos = (group: string): { readonly choices: readonly Choice[]; readonl
 };
 
 const SourceForm = ({ group, onClose }: { readonly group: string; readonly onClose: () => void }): ReactNode => {
-  const id = useId();
   const [draft, setDraft] = useState({ name: "", publicKey: "", repoUid: "" });
   const [isChecked, setChecked] = useState(false);
   const { choices, onType } = useRepos(group);
@@ -108,24 +108,16 @@ const SourceForm = ({ group, onClose }: { readonly group: string; readonly onClo
         required
         isFirst
       />
-      <div className="field">
-        <label htmlFor={id}>{texts.publicKey}</label>
-        <textarea
-          id={id}
-          rows={5}
-          spellCheck={false}
-          autoComplete="off"
-          maxLength={4096}
-          value={draft.publicKey}
-          aria-describedby={`${id}-about`}
-          aria-invalid={keyProblem !== undefined}
-          aria-required
-          onChange={({ target }) => set({ publicKey: target.value })}
-        />
-        <p id={`${id}-about`} className={keyProblem === undefined ? "about" : "problem"}>
-          {keyProblem ?? texts.publicKeyHint}
-        </p>
-      </div>
+      <TextArea
+        label={texts.publicKey}
+        about={texts.publicKeyHint}
+        problem={keyProblem}
+        value={draft.publicKey}
+        rows={5}
+        maxLength={4096}
+        onChange={(publicKey) => set({ publicKey })}
+        required
+      />
       <Picker
         label={texts.repoOptional}
         hint={texts.repoHint}

@@ -1,18 +1,16 @@
 // Group mappings of an identity provider: roles for the users of its groups.
 
 import { type ReactNode, useState } from "react";
-import type { ExternalGroupRoleMapping, IdentityProvider } from "../../../client/package.ts";
-import { positionIn, useAddress } from "../address.ts";
-import { useAsk } from "../api.ts";
+import type { ExternalGroupRoleMapping, IdentityProvider, ListExternalGroupRoleMappingsResponse } from "../../../client/package.ts";
+import type { useAsk } from "../api.ts";
 import { Confirm } from "../confirm.tsx";
 import { ListSection } from "../list-section.tsx";
 import { type Column, Empty, Icon, Name, nameOr, Time } from "../parts.tsx";
 import { type Names, PlaceLink, useNames } from "../places.tsx";
 import type { Place } from "../questions.ts";
-import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts/providers.ts";
 import { MappingForm } from "./mapping-form.tsx";
-import { deleteMapping, deleteMappings, mappingsOf } from "./requests.ts";
+import { deleteMapping, deleteMappings } from "./requests.ts";
 
 interface Choosing {
   readonly chosen: ReadonlySet<string>;
@@ -35,7 +33,7 @@ const columnsFor = (names: Names, here: string, choosing: Choosing | undefined):
         <Name>{externalGroupId}</Name>
       ),
   },
-  { title: texts.role, cell: ({ roleUid }) => <span className="role">{nameOr(names.get(roleUid)?.name ?? "", roleUid)}</span> },
+  { title: texts.role, cell: ({ roleUid }) => <span className="role words">{nameOr(names.get(roleUid)?.name ?? "", roleUid)}</span> },
   { title: texts.inGroup, cell: ({ scope }) => <PlaceLink uid={scope} here={here} names={names} page="access" />, minor: true },
   { title: texts.created, cell: ({ createTime }) => <Time time={createTime} />, minor: true },
   ...(choosing
@@ -60,13 +58,13 @@ const columnsFor = (names: Names, here: string, choosing: Choosing | undefined):
 
 interface MappingsProps {
   readonly provider: IdentityProvider;
+  readonly result: ReturnType<typeof useAsk<ListExternalGroupRoleMappingsResponse>>;
   readonly path: readonly Place[];
   readonly mayAdd: boolean;
   readonly mayDelete: boolean;
 }
 
-export const Mappings = ({ provider, path, mayAdd, mayDelete }: MappingsProps): ReactNode => {
-  const result = useAsk(mappingsOf(provider.uid, positionIn(useAddress(), "mappings")));
+export const Mappings = ({ provider, result, path, mayAdd, mayDelete }: MappingsProps): ReactNode => {
   const mappings = result.data?.data.externalGroupRoleMappings ?? [];
   const names = useNames(
     mappings.flatMap(({ roleUid, scope }) => [roleUid, scope]),
@@ -110,7 +108,6 @@ export const Mappings = ({ provider, path, mayAdd, mayDelete }: MappingsProps): 
           </Empty>
         }
       />
-      <SameRequest sent={[result.data?.sent]} />
       {isAdding ? <MappingForm provider={provider} path={path} onClose={() => setAdding(false)} /> : null}
       {only ? (
         <Confirm
