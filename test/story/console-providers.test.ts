@@ -466,7 +466,7 @@ test("an account association is added by keyboard, checked, changed beside anoth
 
   // The same command makes the change, and clears what the form leaves empty.
   await section.locator("button", { hasText: "Change" }).press("Enter");
-  await showsValue(clientIds, "scanner=5e1f\nbuilder=77=a");
+  await showsValue(clientIds, "builder=77=a\nscanner=5e1f");
   await showsValue(dialog.getByLabel("GitHub app installations"), "42 9007199254740993 acme inc\n42 7");
   await account.fill("");
   await dialog.getByLabel("Service identities").fill("");

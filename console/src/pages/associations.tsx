@@ -77,7 +77,7 @@ export const AssociationsPage = ({ names, path }: GroupPageProps): ReactNode => 
   const open = (form: "add" | "edit"): void => replaceAddress(withParameter(url, form, ""));
   const close = (): void => replaceAddress(withParameters(url, { add: undefined, edit: undefined }));
   const action = (
-    <>
+    <span className="actions">
       {mayAdd ? (
         <button type="button" className="button" onClick={() => open("add")}>
           <Icon name="plus" />
@@ -95,7 +95,7 @@ export const AssociationsPage = ({ names, path }: GroupPageProps): ReactNode => 
           {texts.delete}
         </button>
       ) : null}
-    </>
+    </span>
   );
   const body = (): ReactNode => {
     if (held.error) return <Failure error={held.error} retry={() => void held.refetch()} />;

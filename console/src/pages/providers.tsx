@@ -34,7 +34,7 @@ const columnsFor = (url: URL, where: Where, remove: ((provider: IdentityProvider
     title: texts.name,
     cell: ({ uid, name, description }) => (
       <>
-        <Link className="words" href={withParameters(url, { provider: uid, mappings: undefined })} isSamePage>
+        <Link href={withParameters(url, { provider: uid, mappings: undefined })} isSamePage>
           <Name>{name}</Name>
         </Link>
         {description === "" ? null : (
