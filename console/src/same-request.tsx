@@ -36,6 +36,14 @@ const positionals: Readonly<Record<string, readonly string[]>> = {
   "iam.group-invites.delete": ["uid"],
   "iam.identity-providers.get": ["uid"],
   "iam.identity-providers.delete": ["uid"],
+  "iam.identity-providers.generate-scim-token": ["identityProviderUid"],
+  "iam.identity-providers.regenerate-scim-token": ["identityProviderUid"],
+  "iam.identity-providers.revoke-scim-token": ["identityProviderUid"],
+  "iam.identity-providers.set-scim-enabled": ["identityProviderUid"],
+  "iam.external-group-role-mappings.delete": ["uid"],
+  "iam.account-associations.get": ["uid"],
+  "iam.account-associations.check": ["uid"],
+  "iam.account-associations.delete": ["uid"],
   "iam.memberships.accept": ["group"],
   "iam.memberships.decline": ["group"],
   "sessions.revoke": ["uid"],
@@ -54,22 +62,18 @@ const flagsOf = (name: string, request: Request): string[] =>
     if (isRecord(value)) return flagsOf(name, value);
     const isList = name.endsWith(".list");
     const flag = field === "parent" && isList ? "children-of" : (flagNames[field] ?? field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`));
-    return value === true ? [`--${flag}`] : [`--${flag} ${shellWord(String(value))}`];
+    if (typeof value === "boolean") return [value ? `--${flag}` : `--no-${flag}`];
+    return [`--${flag} ${shellWord(String(value))}`];
   });
 
-/** The command of an update: the uid as a word, and a flag for each field of the mask. */
-const updateOf = (name: string, resource: Request): string => {
-  const { uid, ...fields } = resource;
-  const flags = flagsOf(name, fields).map((flag) => (flag.endsWith(" false") ? flag.replace("--", "--no-").slice(0, -" false".length) : flag));
-  return ["gantry", ...name.split("."), shellWord(String(uid)), ...flags].join(" ");
-};
-
+/** The flags of an update name the fields that it changes. */
 const commandOf = ({ name, request, command }: Sent): string => {
   if (command !== undefined) return command;
-  if ("updateMask" in request) return updateOf(name, Object.values(request).find(isRecord) ?? {});
-  const words = positionals[name] ?? [];
-  const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !words.includes(key)));
-  return ["gantry", ...name.split("."), ...words.map((key) => shellWord(String(request[key] ?? ""))), ...flagsOf(name, rest)].join(" ");
+  const { updateMask, ...fields } = request;
+  const [resource = fields] = updateMask === undefined ? [] : Object.values(fields).filter(isRecord);
+  const words = updateMask === undefined ? (positionals[name] ?? []) : ["uid"];
+  const rest = Object.fromEntries(Object.entries(resource).filter(([key]) => !words.includes(key)));
+  return ["gantry", ...name.split("."), ...words.map((key) => shellWord(String(resource[key] ?? ""))), ...flagsOf(name, rest)].join(" ");
 };
 
 const codeOf = ({ name, request }: Sent): string => `await gantry.${camel(name)}(${JSON.stringify(request)})${name.endsWith(".list") ? ".page()" : ""}`;

@@ -20,6 +20,7 @@ import { Undo } from "./undo.tsx";
 const AccessPage = onDemand(async () => (await import("./pages/access.tsx")).AccessPage);
 const AccountPage = onDemand(async () => (await import("./pages/account.tsx")).AccountPage);
 const ApprovalsPage = onDemand(async () => (await import("./pages/approvals.tsx")).ApprovalsPage);
+const AssociationsPage = onDemand(async () => (await import("./pages/associations.tsx")).AssociationsPage);
 const AuditPage = onDemand(async () => (await import("./pages/audit.tsx")).AuditPage);
 const DeletedPage = onDemand(async () => (await import("./pages/deleted.tsx")).DeletedPage);
 const FindingsPage = onDemand(async () => (await import("./pages/findings.tsx")).FindingsPage);
@@ -127,6 +128,7 @@ const groupPages = {
   group: GroupPage,
   access: AccessPage,
   approvals: ApprovalsPage,
+  associations: AssociationsPage,
   audit: AuditPage,
   decisions: DecisionsPage,
   deleted: DeletedPage,

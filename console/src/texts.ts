@@ -125,6 +125,7 @@ export const texts = {
   invites: "Invites",
   sessions: "Sessions",
   providers: "Identity providers",
+  associations: "Accounts",
   audit: "Audit log",
   findings: "Findings",
   vulnerability: "Vulnerability",

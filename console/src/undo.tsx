@@ -12,6 +12,8 @@ export interface Deleted {
   readonly uid: string;
   /** A name that the user has seen. */
   readonly name: string;
+  /** The group, if it is not the parent of the uid. */
+  readonly group?: string;
 }
 
 let current: Deleted | undefined;
@@ -45,7 +47,7 @@ export const undelete = (uid: string): Question<Deletion> => ({
 });
 
 const Offer = ({ deleted }: { readonly deleted: Deleted }): ReactNode => {
-  const own = new Set(useAsk(mine(deleted.uid.slice(0, deleted.uid.lastIndexOf("/")))).data?.data.capabilities);
+  const own = new Set(useAsk(mine(deleted.group ?? deleted.uid.slice(0, deleted.uid.lastIndexOf("/")))).data?.data.capabilities);
   const mayRestore = own.has("gantry.deletions.list") && own.has("gantry.deletions.undelete");
   const deletion = useAsk(mayRestore ? deletionOf(deleted.uid) : undefined).data?.data;
   const { problems, isSending, send } = useSend();

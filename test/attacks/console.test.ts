@@ -1,8 +1,11 @@
 // Attacks on the console's session (docs/attacks.md, 364 to 367): other sites, links, frames, stolen cookies and repeated renewals.
 
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
+import { tmpdir } from "node:os";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 import { isObject, type Json, type JsonObject, text } from "#base/json.ts";
 import { builtInRoleUid } from "#authz";
 import { type ConsoleWorld, openConsoleWorld } from "../console.ts";
@@ -229,6 +232,14 @@ test("attack 367: texts of tenants are shown as text and change no address, labe
   const identity = { name: "hostile", description: hostile, claimMatch: { issuer: "https://issuer.example.com", subject: "hostile" } };
   const identityUid = text(await owned.ok("iam.IdentitiesService/CreateIdentity", { parent, identity }), "uid");
   await owned.ok("iam.RoleBindingsService/CreateRoleBinding", { parent, roleBinding: { identityUid, roleUid: builtInRoleUid("viewer") } });
+  const oidc = { issuer: "https://login.example.com", clientId: hostile, pkceEnabled: true };
+  const identityProvider = { name: "hostile", description: hostile, defaultRole: builtInRoleUid("viewer"), oidc };
+  const providerUid = text(await owned.ok("iam.IdentityProvidersService/CreateIdentityProvider", { parent: text(group, "uid"), identityProvider }), "uid");
+  const externalGroupRoleMapping = { externalGroupId: hostile, roleUid: builtInRoleUid("viewer"), scope: parent };
+  await owned.ok("iam.ExternalGroupRoleMappingsService/CreateExternalGroupRoleMapping", { parent: providerUid, externalGroupRoleMapping });
+  const github = { appInstallations: { "42": { installations: [{ installationId: "7", name: hostile }] } } };
+  const accountAssociation = { name: "hostile", description: hostile, github };
+  await owned.ok("iam.AccountAssociationsService/CreateAccountAssociation", { parent: text(group, "uid"), accountAssociation });
   const page = await openPage();
   const problems: string[] = [];
   page.on("dialog", (dialog) => {
@@ -236,13 +247,21 @@ test("attack 367: texts of tenants are shown as text and change no address, labe
     void dialog.dismiss();
   });
   page.on("console", (message) => void (message.type() === "error" && problems.push(message.text())));
-  await opened.pasteToken(page, await opened.tokenOf("viewer"));
+  await opened.pasteToken(page, await opened.tokenOf("owner"));
   const groupPath = `/console/first-organization/${text(group, "uid").split("/")[1]}`;
-  for (const path of [groupPath, `${groupPath}/-/repos/app`]) {
+  const providerPath = `${groupPath}/-/providers?provider=${providerUid}`;
+  for (const path of [groupPath, `${groupPath}/-/repos/app`, providerPath, `${groupPath}/-/associations`]) {
     await page.evaluate(`history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"))`);
     await page.locator("main bdi", { hasText: "<script>" }).first().waitFor();
     assert.equal(await page.locator("main img, main script, main style, [onerror], [href^=javascript]").count(), 0, path);
   }
+  // The command of the form passes them on as they are.
+  await page.locator("main button", { hasText: "Change" }).press("Enter");
+  await page.locator("dialog .same-request summary").click();
+  const command = (await page.locator("dialog .command code", { hasText: /^printf / }).textContent()) ?? "";
+  const { stdout } = await promisify(execFile)("sh", ["-c", `gantry() { cat; }; ${command}`], { cwd: tmpdir() });
+  const { description, github: passed }: JsonObject = JSON.parse(stdout);
+  assert.deepEqual([description, passed], [hostile, github]);
   assert.deepEqual(problems, []);
   await page.close();
 });

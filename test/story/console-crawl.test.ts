@@ -34,6 +34,7 @@ const starts = (): readonly string[] => {
     "invites",
     "sessions",
     "providers",
+    "associations",
     "rules",
     "storage",
   ];

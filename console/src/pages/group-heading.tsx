@@ -23,6 +23,7 @@ interface GroupHeadingProps {
 const frugal: ReadonlySet<string> = new Set([
   "access",
   "approvals",
+  "associations",
   "audit",
   "decisions",
   "deleted",
@@ -53,6 +54,7 @@ const sectionOf = {
   invites: "access",
   sessions: "access",
   providers: "access",
+  associations: "access",
   audit: "activity",
   events: "activity",
   webhooks: "activity",

@@ -1,17 +1,21 @@
 // Identity providers of a group. Which are shown, and the open one, are in the address.
 
 import { type ReactNode, useEffect, useRef, useState } from "react";
-import { ApiError, type IdentityProvider, type IdentityProviderSCIM } from "../../../client/package.ts";
+import { ApiError, type IdentityProvider, type ListExternalGroupRoleMappingsResponse } from "../../../client/package.ts";
 import { mine } from "../access/requests.ts";
 import { isUid, navigate, positionIn, replaceAddress, useAddress, withParameter, withParameters } from "../address.ts";
 import { useAsk } from "../api.ts";
 import { Confirm } from "../confirm.tsx";
 import { ListSection } from "../list-section.tsx";
-import { type Column, Command, Copy, Empty, Expiry, Failure, Icon, Link, Name, nameOr, Skeleton, Time } from "../parts.tsx";
+import { type Column, Command, Copy, Empty, Failure, Icon, Link, Name, nameOr, Skeleton, Time } from "../parts.tsx";
 import { isBelow, type Names, parentOf, PlaceLink, ScopeLinks, scopeIn, useNames } from "../places.tsx";
+import { Mappings } from "../providers/mappings.tsx";
 import { ProviderForm } from "../providers/provider-form.tsx";
-import { deleteProvider, providerAt, providersAt } from "../providers/requests.ts";
+import { deleteProvider, mappingsOf, providerAt, providersAt } from "../providers/requests.ts";
+import { Scim } from "../providers/scim.tsx";
 import { texts } from "../texts/providers.ts";
+import type { Version } from "../conflict.tsx";
+import { Edit } from "../edit.tsx";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 interface Where {
@@ -31,7 +35,7 @@ const columnsFor = (url: URL, where: Where, remove: ((provider: IdentityProvider
     title: texts.name,
     cell: ({ uid, name, description }) => (
       <>
-        <Link href={withParameter(url, "provider", uid)} isSamePage>
+        <Link href={withParameters(url, { provider: uid, mappings: undefined })} isSamePage>
           <Name>{name}</Name>
         </Link>
         {description === "" ? null : (
@@ -66,32 +70,8 @@ const columnsFor = (url: URL, where: Where, remove: ((provider: IdentityProvider
     : []),
 ];
 
-const Scim = ({ scim: { enabled, endpointUrl, credentialState, tokenExpireTime } }: { readonly scim: IdentityProviderSCIM }): ReactNode => (
-  <>
-    <h3>{texts.scim}</h3>
-    <dl>
-      <dt>{texts.state}</dt>
-      <dd>{enabled ? texts.on : texts.off}</dd>
-      <dt>{texts.scimToken}</dt>
-      <dd>{texts.tokenStates[credentialState]}</dd>
-      {tokenExpireTime === undefined ? null : (
-        <>
-          <dt>{texts.expires}</dt>
-          <dd>
-            <Expiry time={tokenExpireTime} />
-          </dd>
-        </>
-      )}
-      <dt>{texts.scimEndpoint}</dt>
-      <dd className="long">
-        <code>{endpointUrl}</code> <Copy text={endpointUrl} what={texts.scimEndpoint} />
-      </dd>
-    </dl>
-  </>
-);
-
 const Settings = ({ provider, where }: { readonly provider: IdentityProvider; readonly where: Where }): ReactNode => {
-  const { uid, description, oidc, scim, createTime, updateTime, callbackUrl } = provider;
+  const { uid, description, oidc, createTime, updateTime, callbackUrl } = provider;
   const fields = [
     [texts.description, description],
     [texts.issuer, oidc?.issuer ?? ""],
@@ -116,6 +96,8 @@ const Settings = ({ provider, where }: { readonly provider: IdentityProvider; re
                 </dd>,
               ],
         )}
+        <dt>{texts.correlationRule}</dt>
+        <dd>{texts.correlationRules[oidc?.correlationRule ?? "CORRELATION_RULE_UNSPECIFIED"]}</dd>
         <dt>{texts.pkce}</dt>
         <dd>{oidc?.pkceEnabled ? texts.on : texts.off}</dd>
         <dt>{texts.defaultRole}</dt>
@@ -124,7 +106,7 @@ const Settings = ({ provider, where }: { readonly provider: IdentityProvider; re
         </dd>
         <dt>{texts.inGroup}</dt>
         <dd>
-          <PlaceLink uid={parentOf(uid)} {...where} />
+          <PlaceLink uid={parentOf(uid)} page="providers" {...where} />
         </dd>
         <dt>{texts.created}</dt>
         <dd>
@@ -135,50 +117,90 @@ const Settings = ({ provider, where }: { readonly provider: IdentityProvider; re
           <Time time={updateTime} />
         </dd>
       </dl>
-      {scim ? <Scim scim={scim} /> : null}
     </>
   );
 };
 
-interface DetailsProps {
-  readonly result: ReturnType<typeof useAsk<IdentityProvider>>;
+interface DetailsProps extends Pick<GroupPageProps, "path"> {
+  readonly result: ReturnType<typeof useAsk<Version<IdentityProvider>>>;
+  readonly mapped: ReturnType<typeof useAsk<ListExternalGroupRoleMappingsResponse>>;
   readonly where: Where;
+  readonly own: ReadonlySet<string>;
 }
 
-const Details = ({ result, where }: DetailsProps): ReactNode => {
+const Details = ({ result, mapped, path, where, own }: DetailsProps): ReactNode => {
   const url = useAddress();
   const heading = useRef<HTMLHeadingElement>(null);
-  const provider = result.data?.data;
+  const provider = result.data?.data.resource;
   const isLoaded = provider !== undefined;
   useEffect(() => {
     if (isLoaded) heading.current?.focus();
   }, [isLoaded]);
-  return (
-    <section className="card details" aria-label={provider?.name ?? texts.providers}>
-      <header>
-        <h2 ref={heading} tabIndex={-1}>
-          {provider ? <Name>{provider.name}</Name> : texts.providers}
-        </h2>
-        <button type="button" className="copy" aria-label={texts.close} onClick={() => navigate(withParameter(url, "provider", undefined), true)}>
-          <Icon name="close" />
-        </button>
-      </header>
-      {result.error instanceof ApiError && result.error.code === "NOT_FOUND" ? (
+  const may = (...names: readonly string[]): boolean => provider !== undefined && isWithin(provider.uid, where.here) && names.every((name) => own.has(name));
+  const body = (): ReactNode => {
+    if (result.error instanceof ApiError && result.error.code === "NOT_FOUND")
+      return (
         <Empty icon="warning" title={texts.notFoundTitle}>
           <p>{texts.notFoundText}</p>
         </Empty>
-      ) : result.error ? (
-        <Failure error={result.error} retry={() => void result.refetch()} />
-      ) : provider ? (
-        <Settings provider={provider} where={where} />
-      ) : (
-        <Skeleton rows={6} />
-      )}
-    </section>
+      );
+    // After a failed refresh, the page still shows what it has: a dialog may show a token for the only time.
+    if (provider)
+      return (
+        <>
+          <Settings provider={provider} where={where} />
+          {provider.scim ? (
+            <Scim provider={provider} scim={provider.scim} mayManage={may("identity_providers.scim.manage")} refresh={() => void result.refetch()} />
+          ) : null}
+        </>
+      );
+    return result.error ? <Failure error={result.error} retry={() => void result.refetch()} /> : <Skeleton rows={6} />;
+  };
+  return (
+    <>
+      <section className="card details" aria-label={provider?.name ?? texts.providers}>
+        <header>
+          <h2 ref={heading} tabIndex={-1}>
+            {provider ? <Name>{provider.name}</Name> : texts.providers}
+          </h2>
+          <span className="actions">
+            {may(...changing) ? (
+              <button type="button" className="button" onClick={() => replaceAddress(withParameter(url, "edit", ""))}>
+                <Icon name="edit" />
+                {texts.change}
+              </button>
+            ) : null}
+            <button
+              type="button"
+              className="copy"
+              aria-label={texts.close}
+              onClick={() => navigate(withParameters(url, { provider: undefined, edit: undefined, mappings: undefined }), true)}
+            >
+              <Icon name="close" />
+            </button>
+          </span>
+        </header>
+        {body()}
+      </section>
+      {provider ? <Mappings provider={provider} result={mapped} path={path} mayAdd={may(...adding)} mayDelete={may("identity_providers.delete")} /> : null}
+      {provider && may(...changing) && url.searchParams.has("edit") ? (
+        <Edit
+          title={texts.changeProvider}
+          read={providerAt(provider.uid)}
+          form={(version) => <ProviderForm path={path} version={version} onClose={closeForm} onDone={closeForm} />}
+          onClose={closeForm}
+        />
+      ) : null}
+    </>
   );
 };
 
-const changing = ["identity_providers.create", "role_bindings.create", "identity_providers.delete"] as const;
+/** Closes the form of the address as it is then. */
+const closeForm = (): void => replaceAddress(withParameters(new URL(location.href), { add: undefined, edit: undefined }));
+
+const adding = ["identity_providers.create", "role_bindings.create"] as const;
+const changing = ["identity_providers.update", "role_bindings.create"] as const;
+const needed = [...adding, "identity_providers.update", "identity_providers.delete", "identity_providers.scim.manage"] as const;
 
 export const ProvidersPage = ({ names, path }: GroupPageProps): ReactNode => {
   const url = useAddress();
@@ -187,20 +209,21 @@ export const ProvidersPage = ({ names, path }: GroupPageProps): ReactNode => {
   const result = useAsk(providersAt(scopeIn(url, here), positionIn(url, "skip")));
   const opened = url.searchParams.get("provider") ?? "";
   const open = useAsk(isUid(opened) ? providerAt(opened) : undefined);
+  const mapped = useAsk(isUid(opened) ? mappingsOf(opened, positionIn(url, "mappings")) : undefined);
   const providers = result.data?.data.identityProviders ?? [];
   const known = useNames([...providers.map(({ uid }) => parentOf(uid)), ...providers.map(({ defaultRole }) => defaultRole)], path);
   const [removing, setRemoving] = useState<IdentityProvider>();
-  const lacking = changing.filter((name) => !own.has(name));
-  const mayAdd = own.has("identity_providers.create") && own.has("role_bindings.create");
+  const lacking = needed.filter((name) => !own.has(name));
+  const mayAdd = adding.every((name) => own.has(name));
   const mayDelete = own.has("identity_providers.delete");
   const where = { here, names: known };
   return (
-    <GroupFrame names={names} path={path} current="providers" sent={[result.data?.sent, isUid(opened) ? open.data?.sent : undefined]}>
+    <GroupFrame names={names} path={path} current="providers" sent={[result.data?.sent, ...(isUid(opened) ? [open.data?.sent, mapped.data?.sent] : [])]}>
       <div className="scope">
         <ScopeLinks label={texts.scopes} positions={["skip"]} />
         <p className="quiet">{isBelow(url) ? texts.providersBelow : texts.providersHere}</p>
       </div>
-      {isUid(opened) ? <Details key={opened} result={open} where={where} /> : null}
+      {isUid(opened) ? <Details key={opened} result={open} mapped={mapped} path={path} where={where} own={own} /> : null}
       <ListSection
         title={texts.providers}
         about={own.size === 0 || lacking.length === 0 ? texts.providersText : `${texts.providersText} ${texts.changeNeeds(lacking)}`}
@@ -227,11 +250,7 @@ export const ProvidersPage = ({ names, path }: GroupPageProps): ReactNode => {
         }
       />
       {mayAdd && url.searchParams.has("add") ? (
-        <ProviderForm
-          path={path}
-          onClose={() => replaceAddress(withParameter(url, "add", undefined))}
-          onAdded={(uid) => replaceAddress(withParameters(url, { add: undefined, provider: uid }))}
-        />
+        <ProviderForm path={path} onClose={closeForm} onDone={(uid) => replaceAddress(withParameters(url, { add: undefined, provider: uid }))} />
       ) : null}
       {removing ? (
         <Confirm

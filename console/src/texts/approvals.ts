@@ -25,7 +25,6 @@ export const texts = {
   policyEffect: "It applies to decisions that are created or restored from now on, here and below. Decisions that exist stay as they are.",
   policyAdded: "Approvals are required",
   noReason: "No reason given",
-  actions: "Actions",
   deletePolicy: "Delete the policy",
   deletePolicyAt: (place: string): string => `Delete the policy of ${place}`,
   policyOf: (place: string): string => `the approval policy of ${place}`,

@@ -30,7 +30,6 @@ export const texts = {
   approvalToo: "If decisions need an approval here, you also need gantry.findings.require_approval.",
   sourceAdded: "Source trusted",
   compareKey: "Compare the fingerprint with that of the supplier:",
-  actions: "Actions",
   deleteSource: "Delete the source",
   deleteSourceOf: (name: string): string => `Delete the source ${name}`,
   deleteSourceText: "Its key counts no more. Findings that only its statements suppress are open again within seconds.",
