@@ -20,6 +20,8 @@ const positionals: Readonly<Record<string, readonly string[]>> = {
   "iam.access.mine": ["place"],
   "iam.role-bindings.delete": ["uid"],
   "iam.identities.delete": ["uid"],
+  "iam.roles.get": ["uid"],
+  "iam.roles.delete": ["uid"],
   "registry.immutable-tag-rules.delete": ["uid"],
   "registry.retention-rules.delete": ["uid"],
   "registry.retention-rules.preview": ["repoUid"],
@@ -29,6 +31,7 @@ const positionals: Readonly<Record<string, readonly string[]>> = {
   "findings.vex-sources.delete": ["uid"],
   "deletions.undelete": ["uid"],
   "events.deliveries.redeliver": ["uid"],
+  "events.subscriptions.delete": ["uid"],
   "iam.group-invites.delete": ["uid"],
   "iam.identity-providers.get": ["uid"],
   "iam.identity-providers.delete": ["uid"],
@@ -50,11 +53,19 @@ const flagsOf = (name: string, request: Request): string[] =>
     if (isRecord(value)) return flagsOf(name, value);
     const isList = name.endsWith(".list");
     const flag = field === "parent" && isList ? "children-of" : (flagNames[field] ?? field.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`));
-    return value === true ? [`--${flag}`] : [`--${flag} ${shellWord(String(value))}`];
+    if (typeof value === "boolean") return [value ? `--${flag}` : `--no-${flag}`];
+    return [`--${flag} ${shellWord(String(value))}`];
   });
+
+/** An update names its resource as a word, and changes the fields of its flags. */
+const updateOf = (name: string, request: Request): string[] =>
+  Object.values(request)
+    .filter(isRecord)
+    .flatMap(({ uid, ...fields }) => [shellWord(String(uid)), ...flagsOf(name, fields)]);
 
 const commandOf = ({ name, request, command }: Sent): string => {
   if (command !== undefined) return command;
+  if (name.endsWith(".update")) return ["gantry", ...name.split("."), ...updateOf(name, request)].join(" ");
   const words = positionals[name] ?? [];
   const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !words.includes(key)));
   return ["gantry", ...name.split("."), ...words.map((key) => shellWord(String(request[key] ?? ""))), ...flagsOf(name, rest)].join(" ");

@@ -1,4 +1,4 @@
-// A rule that somebody else has changed while its form was open: both versions, and the choice between them.
+// A resource that somebody else has changed while its form was open: both versions, and the choice between them.
 
 import type { ReactNode } from "react";
 import { type Question, useAsk } from "../api.ts";
@@ -29,7 +29,7 @@ export const Conflict = <Rule,>({ read, shownOf, mine, onTake, onKeep }: Conflic
   const different = shownOf(stored.rule).filter(([label, value]) => values.get(label) !== value);
   return (
     <div className="conflict">
-      <table aria-label={texts.conflict}>
+      <table aria-label={texts.bothVersions}>
         <thead>
           <tr>
             <th scope="col">{texts.conflictField}</th>

@@ -281,13 +281,14 @@ export const RetentionForm = ({ group, repo, version, onClose }: RetentionFormPr
 };
 
 interface EditProps<Rule> {
+  readonly label?: string;
   readonly read: Question<Version<Rule>>;
   readonly form: (version: Version<Rule>) => ReactNode;
   readonly onClose: () => void;
 }
 
-/** Reads a rule with its ETag, then shows its form. */
-export const EditRule = <Rule,>({ read, form, onClose }: EditProps<Rule>): ReactNode => {
+/** Reads a rule or another resource with its ETag, then shows its form. */
+export const EditRule = <Rule,>({ label = texts.changeRule, read, form, onClose }: EditProps<Rule>): ReactNode => {
   const { data, error, refetch } = useAsk(read);
   const [opened, setOpened] = useState<Version<Rule>>();
   useEffect(() => {
@@ -295,7 +296,7 @@ export const EditRule = <Rule,>({ read, form, onClose }: EditProps<Rule>): React
   }, [data]);
   if (opened) return form(opened);
   return (
-    <Dialog label={texts.changeRule} className="dialog form-dialog" onClose={onClose}>
+    <Dialog label={label} className="dialog form-dialog" onClose={onClose}>
       {error ? <Failure error={error} retry={() => void refetch()} /> : <Skeleton rows={4} />}
     </Dialog>
   );

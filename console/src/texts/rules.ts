@@ -38,6 +38,7 @@ export const texts = {
   changeRetention: "Change the retention rule",
   ruleChanged: "Rule changed",
   conflict: "Somebody has changed the rule since you opened it. Nothing was written.",
+  bothVersions: "Both versions",
   conflictField: "Field",
   conflictMine: "Yours",
   conflictStored: "Stored now",
