@@ -239,7 +239,12 @@ test("an identity is edited with its claims, a change meanwhile shows both versi
   await dialog.waitFor({ state: "detached" });
   await page.locator("section.details h2", { hasText: "release builder" }).waitFor();
   const changed = await stored();
-  assert.deepEqual(part(changed, "claimMatch"), { issuer: "https://issuer.example.com", subjectPattern: "builds:.+", claims: { ref: "refs/heads/main" } });
+  assert.deepEqual(part(changed, "claimMatch"), {
+    issuer: "https://issuer.example.com",
+    subjectPattern: "builds:.+",
+    claims: { ref: "refs/heads/main" },
+    claimPatterns: {},
+  });
   assert.equal(text(changed, "description"), "Builds nightly");
 
   await visit(page, `${organizationPath}/payments/-/identities`);
