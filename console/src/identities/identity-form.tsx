@@ -53,7 +53,7 @@ const Form = ({ version, onClose }: FormProps): ReactNode => {
   const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change });
   const trimmed = { ...draft, name: draft.name.trim(), description: draft.description.trim() };
   const { name, description, match } = trimmed;
-  // Whoever changes the match needs all permissions of the identity: an unchanged one is not sent.
+  // A changed match requires all permissions of the identity, so an unchanged one is not sent.
   const changed = match && matchText(match) !== matchText(matchDraftOf(base.rule)) ? match : undefined;
   const question = updateIdentity(
     { uid: base.rule.uid, name, description, ...(changed ? { claimMatch: claimMatchOf(changed) } : {}) },

@@ -76,7 +76,9 @@ const Created = ({ subscription: { uid, secret }, mayTest, onClose }: CreatedPro
         <Command text={secret} what={texts.secret} />
         <p>{texts.verifyText}</p>
         <p>
-          <a href="/docs/how-to/webhooks#verify-a-delivery">{texts.verifyGuide}</a>
+          <a href="/docs/how-to/webhooks#verify-a-delivery" target="_blank" rel="noreferrer">
+            {texts.verifyGuide}
+          </a>
         </p>
         {problems.message === "" ? null : <p className="problem">{problems.message}</p>}
         {isTested ? <p role="status">{texts.tested}</p> : null}
