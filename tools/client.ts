@@ -1,5 +1,6 @@
 // Generates the parts of `@gantry/client` that follow from the contract: message types (client/gen/messages.ts), operations
-// (operations.ts), response defaults (defaults.ts), and a class per resource (resources.ts). The last steps of `npm run gen`.
+// (operations.ts), response defaults (defaults.ts), a class per resource (resources.ts), and the capabilities and event types that
+// the console offers (choices.ts). The last steps of `npm run gen`.
 //
 //   node tools/client.ts [FOLDER]   writes to FOLDER instead of the project
 //
@@ -7,8 +8,12 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { capabilities } from "#contract/capabilities.ts";
+import { methods } from "#contract/catalog.ts";
 import { type CommandName, listCommandNames } from "#contract/command-names.ts";
+import { contractOf } from "#contract/fact-data.ts";
 import { camelCase, type EnumFact, type FieldFact, type MessageFact, type MethodFact } from "#contract/facts.ts";
+import { contractFacts } from "#contract/gen/facts.ts";
 import { contractTexts } from "#contract/gen/texts.ts";
 import { currentSchemaNameOf } from "#contract/openapi/names.ts";
 
@@ -526,4 +531,36 @@ ${[
 ].join("\n")}
 
 ${classes.join("\n")}`,
+);
+
+// ---- choices --------------------------------------------------------------------------------------------------
+
+const customerTypes = [...methods.map(({ event }) => event), ...[...contractOf(contractFacts).messages.values()].map(({ told }) => told)].flatMap((each) =>
+  each?.audience === "customer" ? [each.type] : [],
+);
+
+writeGenerated(
+  "choices.ts",
+  `import type { Capability } from "./messages.ts";
+
+export interface CapabilityChoice {
+  /** In roles. */
+  readonly symbol: Capability;
+  /** Elsewhere. */
+  readonly name: string;
+  /** Granted only together with CAP_INTERNAL. */
+  readonly internalOnly?: true;
+}
+
+/** Every capability, by number. */
+export const capabilityChoices: readonly CapabilityChoice[] = [
+${capabilities.map(({ symbol, name, internalOnly }) => `  { symbol: "${symbol}", name: "${name}"${internalOnly ? ", internalOnly: true" : ""} },\n`).join("")}];
+
+/** Every type of the events that subscriptions receive. */
+export const eventTypeChoices: readonly string[] = [
+${[...new Set(customerTypes)]
+  .sort()
+  .map((type) => `  "${type}",\n`)
+  .join("")}];
+`,
 );

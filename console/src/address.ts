@@ -21,15 +21,15 @@ import { useSyncExternalStore } from "react";
 
 export const root = "/console";
 
-const lists = ["identities", "roles", "bindings"] as const;
-export type ListName = (typeof lists)[number];
 export const groupPages = [
   "findings",
   "decisions",
   "approvals",
   "vex",
   "access",
-  ...lists,
+  "identities",
+  "roles",
+  "bindings",
   "robots",
   "invites",
   "sessions",
@@ -43,21 +43,17 @@ export const groupPages = [
   "deleted",
 ] as const;
 export type GroupPage = (typeof groupPages)[number];
-type OwnPage = Exclude<GroupPage, ListName>;
 
 export type Page =
   | { readonly kind: "home" | "account" | "admin" }
   /** Without an ID: all vulnerabilities. */
   | { readonly kind: "advisories"; readonly id: string | undefined }
   | { readonly kind: "group"; readonly names: readonly string[] }
-  | { readonly kind: "list"; readonly names: readonly string[]; readonly list: ListName }
-  | { readonly kind: OwnPage; readonly names: readonly string[] }
+  | { readonly kind: GroupPage; readonly names: readonly string[] }
   | { readonly kind: "repo"; readonly names: readonly string[]; readonly repo: string }
   | { readonly kind: "image"; readonly names: readonly string[]; readonly repo: string; readonly digest: string }
   | { readonly kind: "tag"; readonly names: readonly string[]; readonly repo: string; readonly tag: string }
   | { readonly kind: "unknown" };
-
-const isList = (page: GroupPage): page is ListName => lists.some((each) => each === page);
 
 export const decoded = (segment: string): string => {
   try {
@@ -100,7 +96,7 @@ export const pageAt = (path: string): Page => {
   if (names.length === 0 || more.length > 0) return { kind: "unknown" };
   const page = groupPages.find((each) => each === name);
   if (page === undefined || item !== undefined) return { kind: "unknown" };
-  return isList(page) ? { kind: "list", names, list: page } : { kind: page, names };
+  return { kind: page, names };
 };
 
 /** Returns a segment for a resource: its name, or the last part of its uid. */

@@ -34,7 +34,7 @@ export const Conflict = <Resource,>({ read, shownOf, mine, onTake, onKeep }: Con
   const different = shownOf(stored.resource).filter(([label, value]) => values.get(label) !== value);
   return (
     <div className="conflict">
-      <table aria-label={texts.conflict}>
+      <table aria-label={texts.bothVersions}>
         <thead>
           <tr>
             <th scope="col">{texts.conflictField}</th>

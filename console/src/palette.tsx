@@ -42,7 +42,7 @@ interface Part {
 
 const icons: Readonly<Record<string, IconName>> = { Group: "group", Repo: "repo", Tag: "tag", Identity: "user", Role: "shield" };
 
-/** Returns the address of a result's page: its own, or the list of its group; undefined for users, which are in no group. */
+/** Returns the address of a result's page: its own, or that of its group; undefined for users, which are in no group. */
 const addressOfResult = ({ type, uid, name, path }: SearchResult): string | undefined => {
   const names = type === "Tag" ? [...path.slice(0, -name.length - 1).split("/"), name] : path.split("/");
   const segments = segmentsAt(uid, names);
@@ -51,7 +51,7 @@ const addressOfResult = ({ type, uid, name, path }: SearchResult): string | unde
   if (groups.length === 0) return undefined;
   if (type === "Repo") return addressOf(groups, "repos", last);
   if (type === "Tag") return `${addressOf(groups.slice(0, -1), "repos", groups.at(-1) ?? "")}?tag=${encodeURIComponent(name)}`;
-  return addressOf(groups, type === "Role" ? "roles" : "identities");
+  return type === "Role" ? `${addressOf(groups, "roles")}?role=${uid}` : addressOf(groups, "identities");
 };
 
 const entryOf = (result: SearchResult): Entry[] => {

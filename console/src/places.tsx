@@ -59,23 +59,34 @@ export type Scope = { readonly ancestorsOf: string } | { readonly descendantsOf:
 /** The scope of the address. */
 export const scopeIn = (url: URL, group: string): Scope => (isBelow(url) ? { descendantsOf: group } : { ancestorsOf: group });
 
-export const isBelow = (url: URL): boolean => url.searchParams.get("view") === "below";
+const belowView = "below";
 
-/** Chooses the scope. `positions` are the parameters that begin again at the first page. */
-export const ScopeLinks = ({ label, positions }: { readonly label: string; readonly positions: readonly string[] }): ReactNode => {
+export const isBelow = (url: URL): boolean => url.searchParams.get("view") === belowView;
+
+interface ScopeLinksProps {
+  readonly label: string;
+  /** Parameters that begin again at the first page. */
+  readonly positions: readonly string[];
+  /** Further views of the page, with their titles. */
+  readonly others?: readonly (readonly [view: string, title: string])[];
+}
+
+/** Chooses the scope. */
+export const ScopeLinks = ({ label, positions, others = [] }: ScopeLinksProps): ReactNode => {
   const url = useAddress();
+  const current = [belowView, ...others.map(([view]) => view)].find((view) => view === url.searchParams.get("view"));
   const firstPage = Object.fromEntries(positions.map((name) => [name, undefined]));
   return (
     <nav className="states" aria-label={label}>
-      {([undefined, "below"] as const).map((view) => (
+      {([[undefined, texts.applying], [belowView, texts.below], ...others] as const).map(([view, title]) => (
         <Link
           key={view ?? ""}
           href={withParameters(url, { ...firstPage, view })}
           isSamePage
-          aria-current={(view === "below") === isBelow(url) ? "true" : undefined}
+          aria-current={view === current ? "true" : undefined}
           className="button"
         >
-          {view === undefined ? texts.applying : texts.below}
+          {title}
         </Link>
       ))}
     </nav>

@@ -8,7 +8,6 @@ import type {
   ListIdentitiesResponse,
   ListReposResponse,
   ListRoleBindingsResponse,
-  ListRolesResponse,
   ListTagsResponse,
   LookupResponse,
   Repo,
@@ -95,11 +94,6 @@ export const imageSize = (repoUid: string, digest: string, architecture: string 
 export const identitiesIn = (parent: string, skip: number): Question<ListIdentitiesResponse> => {
   const request = { parent, orderBy: "name", ...pageFrom(skip) };
   return { name: "iam.identities.list", request, send: (gantry, signal) => gantry.iam.identities.list(request, { signal }).page() };
-};
-
-export const rolesIn = (parent: string, skip: number): Question<ListRolesResponse> => {
-  const request = { parent, orderBy: "name", ...pageFrom(skip) };
-  return { name: "iam.roles.list", request, send: (gantry, signal) => gantry.iam.roles.list(request, { signal }).page() };
 };
 
 export const bindingsIn = (parent: string, skip: number): Question<ListRoleBindingsResponse> => {

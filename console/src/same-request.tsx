@@ -24,6 +24,8 @@ const positionals: Readonly<Record<string, readonly string[]>> = {
   "iam.access.mine": ["place"],
   "iam.role-bindings.delete": ["uid"],
   "iam.identities.delete": ["uid"],
+  "iam.roles.get": ["uid"],
+  "iam.roles.delete": ["uid"],
   "registry.immutable-tag-rules.delete": ["uid"],
   "registry.retention-rules.delete": ["uid"],
   "registry.retention-rules.preview": ["repoUid"],
@@ -33,6 +35,7 @@ const positionals: Readonly<Record<string, readonly string[]>> = {
   "findings.vex-sources.delete": ["uid"],
   "deletions.undelete": ["uid"],
   "events.deliveries.redeliver": ["uid"],
+  "events.subscriptions.delete": ["uid"],
   "iam.group-invites.delete": ["uid"],
   "iam.identity-providers.get": ["uid"],
   "iam.identity-providers.delete": ["uid"],
@@ -66,14 +69,18 @@ const flagsOf = (name: string, request: Request): string[] =>
     return [`--${flag} ${shellWord(String(value))}`];
   });
 
-/** The flags of an update name the fields that it changes. */
+/** An update names its resource as a word, and changes the fields of its flags. */
+const updateOf = (name: string, request: Request): string[] =>
+  Object.values(request)
+    .filter(isRecord)
+    .flatMap(({ uid, ...fields }) => [shellWord(String(uid)), ...flagsOf(name, fields)]);
+
 const commandOf = ({ name, request, command }: Sent): string => {
   if (command !== undefined) return command;
-  const { updateMask, ...fields } = request;
-  const [resource = fields] = updateMask === undefined ? [] : Object.values(fields).filter(isRecord);
-  const words = updateMask === undefined ? (positionals[name] ?? []) : ["uid"];
-  const rest = Object.fromEntries(Object.entries(resource).filter(([key]) => !words.includes(key)));
-  return ["gantry", ...name.split("."), ...words.map((key) => shellWord(String(resource[key] ?? ""))), ...flagsOf(name, rest)].join(" ");
+  if (name.endsWith(".update")) return ["gantry", ...name.split("."), ...updateOf(name, request)].join(" ");
+  const words = positionals[name] ?? [];
+  const rest = Object.fromEntries(Object.entries(request).filter(([key]) => !words.includes(key)));
+  return ["gantry", ...name.split("."), ...words.map((key) => shellWord(String(request[key] ?? ""))), ...flagsOf(name, rest)].join(" ");
 };
 
 const codeOf = ({ name, request }: Sent): string => `await gantry.${camel(name)}(${JSON.stringify(request)})${name.endsWith(".list") ? ".page()" : ""}`;

@@ -32,7 +32,9 @@ const RulesPage = onDemand(async () => (await import("./pages/rules.tsx")).Rules
 const StoragePage = onDemand(async () => (await import("./pages/storage.tsx")).StoragePage);
 const EventsPage = onDemand(async () => (await import("./pages/events.tsx")).EventsPage);
 const SessionsPage = onDemand(async () => (await import("./pages/sessions.tsx")).SessionsPage);
-const ListPage = onDemand(async () => (await import("./pages/lists.tsx")).ListPage);
+const BindingsPage = onDemand(async () => (await import("./pages/bindings.tsx")).BindingsPage);
+const IdentitiesPage = onDemand(async () => (await import("./pages/identities.tsx")).IdentitiesPage);
+const RolesPage = onDemand(async () => (await import("./pages/roles.tsx")).RolesPage);
 const ChoicePage = onDemand(async () => (await import("./pages/choice.tsx")).ChoicePage);
 const Keys = onDemand(async () => (await import("./keys.tsx")).Keys);
 const DecisionsPage = onDemand(async () => (await import("./pages/decisions.tsx")).DecisionsPage);
@@ -130,12 +132,15 @@ const groupPages = {
   approvals: ApprovalsPage,
   associations: AssociationsPage,
   audit: AuditPage,
+  bindings: BindingsPage,
   decisions: DecisionsPage,
   deleted: DeletedPage,
   findings: FindingsPage,
+  identities: IdentitiesPage,
   invites: InvitesPage,
   providers: ProvidersPage,
   robots: RobotsPage,
+  roles: RolesPage,
   rules: RulesPage,
   storage: StoragePage,
   events: EventsPage,
@@ -151,7 +156,6 @@ const Place = ({ page, path }: { readonly page: Extract<Page, { names: readonly 
   if (page.kind === "repo") return <RepoPage key={`${key}//${page.repo}`} names={names} path={path} repo={page.repo} />;
   if (page.kind === "image") return <ImagePage key={page.digest} names={names} path={path} repo={page.repo} digest={page.digest} />;
   if (page.kind === "tag") return <TagPage key={page.tag} names={names} path={path} repo={page.repo} tag={page.tag} />;
-  if (page.kind === "list") return <ListPage key={key} names={page.names} path={path} list={page.list} />;
   const Content = groupPages[page.kind];
   return <Content key={key} names={page.names} path={path} />;
 };

@@ -3,15 +3,17 @@
 import assert from "node:assert/strict";
 import { after, before, beforeEach, test } from "node:test";
 import { builtInRoleUid } from "#authz";
-import { objectList, text } from "#base/json.ts";
+import { objectList, text, texts } from "#base/json.ts";
 import {
   openConsoleWorld,
+  pageRequests,
   requireAccessible,
   requireOperations,
   requireViews,
   settled,
   showsText,
   showsTexts,
+  showsValue,
   type ConsoleWorld,
   views,
   visit,
@@ -19,6 +21,7 @@ import {
 import { openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
 import type { Page } from "./browser.ts";
+import { gantry } from "./processes.ts";
 
 let opened: ConsoleWorld;
 let world: World;
@@ -360,4 +363,114 @@ test("an expired role binding is offered for extension, and grants the capabilit
   requireOperations(requests);
   assert.deepEqual(problems, []);
   await page.close();
+});
+
+const rolesPath = `/console/${organizationName}/tools/-/roles`;
+
+test("a custom role is created by keyboard alone with capabilities that the caller has, is edited, and its deletion is undone", async () => {
+  const tools = text(await owned.ok("iam.GroupsService/CreateGroup", { parent: world.organization, group: { name: "tools" } }), "uid");
+  const { page, problems, requests } = await opened.openAs("owner", teamPath);
+  const before = requests.length;
+  await visit(page, rolesPath);
+  await page.locator(".empty", { hasText: "No custom roles here" }).waitFor();
+  assert.ok(pageRequests(requests.slice(before)).length <= 4);
+  await page.locator("button", { hasText: "New role" }).press("Enter");
+  const dialog = page.locator("dialog");
+  await dialog.locator("input:focus").waitFor();
+  await page.keyboard.type("image reader");
+  await page.keyboard.press("Enter");
+  await dialog.locator(".problem", { hasText: "at least one capability" }).waitFor();
+  const filter = dialog.getByLabel("Capabilities: filter");
+  await filter.fill("no such name");
+  await filter.press("Enter");
+  await dialog.locator(".check-list", { hasText: "No name contains “no such name”." }).waitFor();
+  await filter.fill("tag.");
+  await dialog.getByLabel("Choose all of tag").press("Enter");
+  await dialog.getByLabel("tag.delete").press("Space");
+  await filter.fill("internal");
+  assert.equal(await dialog.getByRole("checkbox", { name: "internal", exact: true }).isDisabled(), true, "the owner lacks it");
+  await filter.fill("repo.l");
+  await dialog.getByLabel("repo.list").press("Space");
+  await showsText(dialog.locator("legend"), /4 chosen/);
+  await dialog.locator("summary", { hasText: "The same request" }).press("Enter");
+  const command = `gantry iam roles create --parent ${tools} --name 'image reader' --capabilities CAP_REPO_LIST,CAP_TAG_CREATE,CAP_TAG_UPDATE,CAP_TAG_LIST`;
+  await dialog.locator(".command code").getByText(command, { exact: true }).waitFor();
+  await requireAccessible(page, "creating a role");
+  await dialog.locator("button[type=submit]").press("Enter");
+  const details = page.locator("section.details");
+  await details.locator(".capabilities div", { hasText: "tag" }).filter({ hasText: "createupdatelist" }).waitFor();
+  const uid = new URL(page.url()).searchParams.get("role") ?? "";
+  const stored = () => owned.ok("iam.RolesService/GetRole", { uid });
+  assert.deepEqual(texts(await stored(), "capabilities"), ["CAP_REPO_LIST", "CAP_TAG_CREATE", "CAP_TAG_UPDATE", "CAP_TAG_LIST"]);
+
+  // Somebody else changes the role while its form is open.
+  await details.locator("button", { hasText: "Edit" }).press("Enter");
+  const name = dialog.getByLabel("Name", { exact: true });
+  await showsValue(name, "image reader");
+  await name.fill("image tagger");
+  await dialog.getByLabel("repo.list").press("Space");
+  await owned.ok("iam.RolesService/UpdateRole", { role: { uid, description: "of a colleague" }, updateMask: "description" });
+  await name.press("Enter");
+  const conflict = dialog.locator(".conflict");
+  await conflict.locator("tr", { hasText: "Capabilities" }).filter({ hasText: "repo.list, tag.create" }).waitFor();
+  await conflict.locator("tr", { hasText: "of a colleague" }).waitFor();
+  await requireAccessible(page, "a role that has changed meanwhile");
+  assert.equal(text(await stored(), "name"), "image reader");
+  await conflict.getByText("Keep mine").press("Enter");
+  await conflict.waitFor({ state: "detached" });
+  await dialog.locator("summary", { hasText: "The same request" }).press("Enter");
+  const shown = dialog.locator(".command code", { hasText: /^gantry iam roles update/ });
+  await showsText(shown, /--name 'image tagger'/);
+  const env = { GANTRY_SERVER: world.url, GANTRY_TOKEN: await opened.tokenOf("owner") };
+  // The command's words are quoted like those of a shell.
+  const words = [...((await shown.textContent()) ?? "").matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? "");
+  const rehearsed = await gantry([...words.slice(1), "--dry-run", "-o", "json"], { env });
+  assert.equal(rehearsed.code, 0, rehearsed.stderr);
+  await name.press("Enter");
+  await dialog.waitFor({ state: "detached" });
+  await details.locator("h2", { hasText: "image tagger" }).waitFor();
+  assert.deepEqual(texts(await stored(), "capabilities"), ["CAP_TAG_CREATE", "CAP_TAG_UPDATE", "CAP_TAG_LIST"]);
+
+  // A role in use is refused, an unused one comes back.
+  const binding = text(
+    await owned.ok("iam.RoleBindingsService/CreateRoleBinding", { parent: tools, roleBinding: { identityUid: robot, roleUid: uid } }),
+    "uid",
+  );
+  await page.getByLabel("Delete the role image tagger").press("Enter");
+  await dialog.locator("p", { hasText: "1 role binding uses it" }).waitFor();
+  await dialog.locator("button.danger").press("Enter");
+  await dialog.locator("[role=alert]").waitFor();
+  await page.keyboard.press("Escape");
+  await owned.ok("iam.RoleBindingsService/DeleteRoleBinding", { uid: binding });
+  await details.locator("button", { hasText: "Delete" }).press("Enter");
+  await dialog.locator("p", { hasText: "No role binding that you can see uses it" }).waitFor();
+  await requireAccessible(page, "deleting a role");
+  await dialog.locator("button.danger").press("Enter");
+  await page.locator(".empty", { hasText: "No custom roles here" }).waitFor();
+  await page.locator(".banner button", { hasText: "Undo" }).press("Enter");
+  await page.locator("tbody tr", { hasText: "image tagger" }).waitFor();
+  assert.equal(text(await stored(), "name"), "image tagger");
+  requireOperations(requests);
+  // The browser reports the refused requests.
+  assert.deepEqual(
+    problems.filter((each) => !/status of 4(00|12)/.test(each)),
+    [],
+  );
+  await page.close();
+});
+
+test("built-in roles show their capabilities and cannot be changed, and a viewer sees the missing permissions", async () => {
+  const { page, problems } = await opened.openAs("viewer", rolesPath);
+  await page.locator(".section-about", { hasText: "you need roles.create, roles.update, and roles.delete" }).waitFor();
+  assert.equal(await page.locator("section.card header button, td.action").count(), 0);
+  const owner = await opened.openAs("owner", `${rolesPath}?view=built-in`);
+  await owner.page.locator("tbody a", { hasText: /^registry\.pull$/ }).press("Enter");
+  const details = owner.page.locator("section.details");
+  await details.locator(".capabilities dt", { hasText: /^repo\.blobs$/ }).waitFor();
+  assert.equal(await owner.page.locator("td.action, section.card header .button").count(), 0);
+  await requireViews(owner.page, "a built-in role");
+  await visit(owner.page, `${rolesPath}?role=${"0".repeat(40)}`);
+  await details.locator(".empty", { hasText: "does not exist any more" }).waitFor();
+  assert.deepEqual([...problems, ...owner.problems], []);
+  await Promise.all([page.close(), owner.page.close()]);
 });

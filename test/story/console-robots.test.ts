@@ -5,7 +5,18 @@ import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { objectList, part, text } from "#base/json.ts";
 import { timestamp } from "#base/time.ts";
-import { type ConsoleWorld, openConsoleWorld, pageRequests, requireAccessible, requireOperations, settled, views, visit } from "../console.ts";
+import {
+  type ConsoleWorld,
+  openConsoleWorld,
+  pageRequests,
+  requireAccessible,
+  requireOperations,
+  settled,
+  showsTexts,
+  showsValue,
+  views,
+  visit,
+} from "../console.ts";
 import { openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
 import { gantry, startIssuer } from "./processes.ts";
@@ -188,12 +199,85 @@ test("removing an account says what it loses, and its token is refused afterward
   await page.close();
 });
 
+test("an identity is edited with its claims, a change meanwhile shows both versions, and its deletion from the list is undone", async () => {
+  const claimMatch = { issuer: "https://issuer.example.com", subject: "builds", claims: { team: "ledger" } };
+  const uid = await addIdentity(team, { name: "builder", description: "Builds", claimMatch });
+  await bind(team, uid, "viewer");
+  const stored = () => owned.ok("iam.IdentitiesService/GetIdentity", { uid });
+  const { page, problems, requests } = await opened.openAs("owner", `${robotsPath}?robot=${uid}`);
+  await page.locator("section.details button", { hasText: "Edit" }).press("Enter");
+  const dialog = page.locator("dialog");
+  const name = dialog.getByLabel("Name", { exact: true });
+  await showsValue(name, "builder");
+  await name.fill("release builder");
+  await dialog.getByLabel("Value of sub").fill("");
+  await name.press("Enter");
+  await dialog.locator(".problem", { hasText: "Required" }).waitFor();
+  await dialog.getByLabel("Value of sub").fill("builds(");
+  await dialog.getByLabel("Pattern: sub").press("Space");
+  await name.press("Enter");
+  await dialog.locator(".claim-row", { hasText: "sub" }).locator(".problem").waitFor();
+  await dialog.getByLabel("Value of sub").fill("builds:.+");
+  await dialog.getByLabel("Remove team").press("Enter");
+  await dialog.locator("button", { hasText: "Add a claim" }).press("Enter");
+  await dialog.getByLabel("Name of claim 4").fill("ref");
+  await dialog.getByLabel("Value of ref").fill("refs/heads/main");
+  await requireAccessible(page, "editing an identity");
+  await owned.ok("iam.IdentitiesService/UpdateIdentity", { identity: { uid, description: "Builds nightly" }, updateMask: "description" });
+  await name.press("Enter");
+  const conflict = dialog.locator(".conflict");
+  await conflict.locator("tr", { hasText: "Builds nightly" }).waitFor();
+  await conflict.locator("tr", { hasText: "What a token must match" }).filter({ hasText: "sub matches: builds:.+" }).waitFor();
+  assert.equal(text(await stored(), "name"), "builder");
+  await conflict.getByText("Keep mine").press("Enter");
+  await dialog.getByLabel("Description (optional)").fill("Builds nightly");
+  await dialog.locator("summary", { hasText: "The same request" }).press("Enter");
+  const command = `gantry iam identities update ${uid} --name 'release builder' --description 'Builds nightly'`;
+  const match = "--claim-match-issuer https://issuer.example.com --claim-match-subject-pattern builds:.+ --claim-match-claims ref=refs/heads/main";
+  await showsTexts(dialog.locator(".command code", { hasText: /^gantry/ }), [`${command} ${match}`]);
+  await name.press("Enter");
+  await dialog.waitFor({ state: "detached" });
+  await page.locator("section.details h2", { hasText: "release builder" }).waitFor();
+  const changed = await stored();
+  assert.deepEqual(part(changed, "claimMatch"), {
+    issuer: "https://issuer.example.com",
+    subjectPattern: "builds:.+",
+    claims: { ref: "refs/heads/main" },
+    claimPatterns: {},
+  });
+  assert.equal(text(changed, "description"), "Builds nightly");
+
+  await visit(page, `${organizationPath}/payments/-/identities`);
+  const row = page.locator("tbody tr", { hasText: "release builder" });
+  await row.getByLabel("Edit release builder").press("Enter");
+  await name.fill("last builder");
+  await name.press("Enter");
+  await dialog.waitFor({ state: "detached" });
+  const renamed = page.locator("tbody tr", { hasText: "last builder" });
+  await renamed.getByLabel("Delete last builder").press("Enter");
+  await dialog.locator("p", { hasText: "It loses 1 role binding." }).waitFor();
+  await dialog.locator("button.danger").press("Enter");
+  await renamed.waitFor({ state: "detached" });
+  await page.locator(".banner button", { hasText: "Undo" }).press("Enter");
+  await renamed.waitFor();
+  requireOperations(requests);
+  // The browser reports the refused requests.
+  assert.deepEqual(
+    problems.filter((each) => !/status of 4(00|12)/.test(each)),
+    [],
+  );
+  await page.close();
+});
+
 test("a viewer sees the accounts and the missing permissions, a caller without permissions sees nothing", async () => {
   const viewer = await opened.openAs("viewer", robotsPath);
   await viewer.page.locator(".scope", { hasText: "you need identity.create" }).waitFor();
   await viewer.page.locator("tbody a", { hasText: "old-cluster" }).click();
   await viewer.page.locator(".command code", { hasText: "gantry iam pull-tokens create" }).waitFor();
-  assert.equal(await viewer.page.locator("button.danger").count(), 0);
+  assert.equal(await viewer.page.locator("section.details button:not(.copy)").count(), 0);
+  await visit(viewer.page, `${organizationPath}/payments/-/identities`);
+  await viewer.page.locator(".section-about", { hasText: "you need identity.update and identity.delete" }).waitFor();
+  assert.equal(await viewer.page.locator("td.action").count(), 0);
   await visit(viewer.page, `${robotsPath}?robot=${"0".repeat(40)}`);
   await viewer.page.locator(".empty", { hasText: "does not exist any more" }).waitFor();
   const nobody = await opened.openAs("nobody", robotsPath);

@@ -51,12 +51,11 @@ interface VerdictProps {
   readonly identity: string;
   readonly identityTitle: string;
   readonly capability: string;
-  readonly own: ReadonlySet<string>;
   readonly grantRole: (() => void) | undefined;
 }
 
 /** Explains one identity's permission by the path of groups, with each role binding at its group. */
-const Verdict = ({ names, path, identity, identityTitle, capability, own: callers, grantRole }: VerdictProps): ReactNode => {
+const Verdict = ({ names, path, identity, identityTitle, capability, grantRole }: VerdictProps): ReactNode => {
   const [isCuring, setCuring] = useState(false);
   const place = path.at(-1)?.uid ?? "";
   const result = useAsk(explain(place, identity, capability));
@@ -118,7 +117,7 @@ const Verdict = ({ names, path, identity, identityTitle, capability, own: caller
             {texts.addBinding}
           </button>
           {isCuring && !isBlocked(grants) ? (
-            <Cures path={path} identity={identity} identityTitle={identityTitle} capability={capability} grants={grants} own={callers} />
+            <Cures path={path} identity={identity} identityTitle={identityTitle} capability={capability} grants={grants} />
           ) : null}
         </div>
       )}
@@ -272,7 +271,6 @@ export const Ask = ({ names, path, own, grantRole }: AskProps): ReactNode => {
           identity={about}
           identityTitle={title}
           capability={asked}
-          own={own}
           grantRole={grantRole ? () => grantRole(about) : undefined}
         />
       )}

@@ -11,7 +11,7 @@ import { SameRequest } from "../same-request.tsx";
 import { usePreview, useSend } from "../send.ts";
 import { texts } from "../texts/access.ts";
 import { builtInRoles, createBinding, customRoles, extendBinding } from "./requests.ts";
-import { namesBySymbol, nameOfSymbol } from "./symbols.ts";
+import { nameOfSymbol } from "./symbols.ts";
 
 const extensionMs = 30 * 86_400_000;
 
@@ -64,18 +64,15 @@ interface CuresProps {
   readonly identityTitle: string;
   readonly capability: string;
   readonly grants: readonly Grant[];
-  /** Capabilities of the caller, which are all that the caller can grant. */
-  readonly own: ReadonlySet<string>;
 }
 
-export const Cures = ({ path, identity, identityTitle, capability, grants, own }: CuresProps): ReactNode => {
+export const Cures = ({ path, identity, identityTitle, capability, grants }: CuresProps): ReactNode => {
   const [until] = useState(() => new Date(Date.now() + extensionMs).toISOString());
   const results = [useAsk(builtInRoles()), useAsk(customRoles(path[0]?.uid ?? ""))];
   const roles = useRoles(path);
   const place = path.at(-1) ?? { uid: "", name: "" };
   if (results.some(({ data, error }) => data === undefined && error === null)) return <Skeleton rows={2} />;
-  const symbols = namesBySymbol(own);
-  const includes = ({ capabilities }: Role): boolean => capabilities.some((symbol) => nameOfSymbol(symbol, symbols) === capability);
+  const includes = ({ capabilities }: Role): boolean => capabilities.some((symbol) => nameOfSymbol(symbol) === capability);
   const [smallest] = roles.filter(includes).sort((one, other) => one.capabilities.length - other.capabilities.length);
   const visible = grants.filter(({ hidden }) => !hidden);
   const extensions = visible

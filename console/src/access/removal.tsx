@@ -12,7 +12,7 @@ import { texts } from "../texts/access.ts";
 import { identityName } from "./access-path.tsx";
 import { bindingsOf, deleteBinding, rolesOf, versionOf } from "./requests.ts";
 import { usePreview, useSend } from "../send.ts";
-import { namesBySymbol, nameOfSymbol } from "./symbols.ts";
+import { nameOfSymbol } from "./symbols.ts";
 
 interface Loss {
   readonly lost: readonly string[];
@@ -44,7 +44,6 @@ const updated = ({ role, expireTime: _, ...rest }: RoleBinding, now: RoleBinding
 interface RemovalProps {
   readonly binding: RoleBinding;
   readonly place: Place;
-  readonly own: ReadonlySet<string>;
   readonly onClose: () => void;
   readonly onRemoved: (binding: RoleBinding) => void;
 }
@@ -71,7 +70,7 @@ const Changes = ({ before, now, roles }: { readonly before: RoleBinding; readonl
   );
 };
 
-export const Removal = ({ binding: listed, place, own, onClose, onRemoved }: RemovalProps): ReactNode => {
+export const Removal = ({ binding: listed, place, onClose, onRemoved }: RemovalProps): ReactNode => {
   const version = useAsk(versionOf(listed.uid));
   const binding = version.data ? updated(listed, version.data.data.binding) : listed;
   const others = useAsk(bindingsOf(binding.identityUid));
@@ -95,7 +94,6 @@ export const Removal = ({ binding: listed, place, own, onClose, onRemoved }: Rem
   const isReady = refusal === "" && !isSending && version.data !== undefined && !version.isFetching;
   const error = version.error ?? others.error ?? roles.error;
   const loss = others.data && roles.data ? lossOf(binding, others.data.data.roleBindings, roles.data.data.roles) : undefined;
-  const symbols = namesBySymbol(own);
   const title = nameOr(identityName(binding), binding.identityUid);
   const remove = async (): Promise<void> => {
     if (isSending) return;
@@ -134,7 +132,7 @@ export const Removal = ({ binding: listed, place, own, onClose, onRemoved }: Rem
               <ul className="lost" tabIndex={0} aria-label={texts.lost}>
                 {loss.lost.map((symbol) => (
                   <li key={symbol}>
-                    <code>{nameOfSymbol(symbol, symbols)}</code>
+                    <code>{nameOfSymbol(symbol)}</code>
                   </li>
                 ))}
               </ul>

@@ -94,7 +94,7 @@ export const AccessPage = ({ names, path }: AccessPageProps): ReactNode => {
       <GroupHeading names={names} path={path} current="access" />
       {body()}
       {adding === null ? null : <BindingForm path={path} identity={adding} onClose={() => replaceAddress(withParameter(url, "add", undefined))} />}
-      {removing ? <Removal binding={removing} place={place} own={own} onClose={() => setRemoving(undefined)} onRemoved={setRemoved} /> : null}
+      {removing ? <Removal binding={removing} place={place} onClose={() => setRemoving(undefined)} onRemoved={setRemoved} /> : null}
     </>
   );
 };

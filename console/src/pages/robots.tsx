@@ -5,8 +5,8 @@ import type { Identity, ListIdentitiesResponse, RelationshipType, RoleBinding } 
 import { bindingsOf, mine } from "../access/requests.ts";
 import { addressOf, isUid, navigate, positionIn, replaceAddress, useAddress, withParameter, withParameters } from "../address.ts";
 import { type Question, useAsk } from "../api.ts";
-import { Confirm } from "../confirm.tsx";
-import { relativeTime } from "../format.ts";
+import { EditIdentity } from "../identities/identity-form.tsx";
+import { RemoveIdentity } from "../identities/remove-identity.tsx";
 import { ListSection } from "../list-section.tsx";
 import { type Column, Command, Copy, Empty, Expiry, Failure, Icon, Link, Name, nameOr, Skeleton, Time } from "../parts.tsx";
 import { identitiesOf } from "../people/requests.ts";
@@ -14,7 +14,7 @@ import { type Names, parentOf, PlaceLink, useNames } from "../places.tsx";
 import { Claims } from "../robots/claims.tsx";
 import { expiryOf, kindOf, lastUseOf, subjectOf } from "../robots/describe.ts";
 import { PresetForm } from "../robots/preset-form.tsx";
-import { deleteRobot, robotsIn } from "../robots/requests.ts";
+import { robotsIn } from "../robots/requests.ts";
 import { Setup } from "../robots/setup.tsx";
 import { texts } from "../texts/robots.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
@@ -86,23 +86,31 @@ interface RobotProps {
 
 const Robot = ({ identity, where, capabilities, onRemoved }: Omit<RobotProps, "uid"> & { readonly identity: Identity }): ReactNode => {
   const heading = useRef<HTMLHeadingElement>(null);
+  const url = useAddress();
   const [isRemoving, setRemoving] = useState(false);
   const bindings = useAsk(bindingsOf(identity.uid));
   const found = bindings.data?.data.roleBindings;
   useEffect(() => heading.current?.focus(), []);
-  const lastUse = lastUseOf(identity);
-  const use = lastUse === undefined ? texts.neverUsed : texts.usedLast(relativeTime(lastUse, Date.now()));
+  const mayEdit = capabilities.has("identity.update");
   return (
     <section className="card details" aria-label={identity.name}>
       <header>
         <h2 ref={heading} tabIndex={-1}>
           <Name>{identity.name}</Name>
         </h2>
-        {capabilities.has("identity.delete") && found ? (
-          <button type="button" className="button danger" onClick={() => setRemoving(true)}>
-            {texts.removeRobot}
-          </button>
-        ) : null}
+        <span className="actions">
+          {mayEdit ? (
+            <button type="button" className="button" onClick={() => replaceAddress(withParameter(url, "edit", ""))}>
+              <Icon name="edit" />
+              {texts.edit}
+            </button>
+          ) : null}
+          {capabilities.has("identity.delete") ? (
+            <button type="button" className="button danger" onClick={() => setRemoving(true)}>
+              {texts.removeRobot}
+            </button>
+          ) : null}
+        </span>
       </header>
       <dl>
         <dt>{texts.accountFor}</dt>
@@ -149,18 +157,15 @@ const Robot = ({ identity, where, capabilities, onRemoved }: Omit<RobotProps, "u
       <h3>{texts.access}</h3>
       {bindings.error ? <Failure error={bindings.error} /> : found ? <Bindings bindings={found} /> : <Skeleton rows={2} />}
       <Setup identity={identity} />
-      {isRemoving && found ? (
-        <Confirm
+      {mayEdit && url.searchParams.has("edit") ? (
+        <EditIdentity uid={identity.uid} onClose={() => replaceAddress(withParameter(url, "edit", undefined))} />
+      ) : null}
+      {isRemoving ? (
+        <RemoveIdentity
           title={texts.removeRobot}
-          about={
-            <>
-              <Name>{identity.name}</Name> <span className="quiet">{texts.systems[kindOf(identity)]}</span>
-            </>
-          }
-          effect={`${use} ${texts.removeRobotText(Number(bindings.data?.data.totalCount ?? found.length))}`}
-          question={deleteRobot(identity.uid)}
+          kind={texts.systems[kindOf(identity)]}
+          identity={identity}
           done={texts.robotRemoved}
-          deletes={identity}
           onClose={() => setRemoving(false)}
           onDone={onRemoved}
         />

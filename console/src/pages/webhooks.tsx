@@ -3,7 +3,7 @@
 import { type ReactNode, useState } from "react";
 import type { Delivery, DeliveryHistory, DeliveryState, ListDeliveriesResponse, ListSubscriptionsResponse, Subscription } from "../../../client/package.ts";
 import { mine } from "../access/requests.ts";
-import { positionIn, useAddress, withParameters } from "../address.ts";
+import { positionIn, replaceAddress, useAddress, withParameter, withParameters } from "../address.ts";
 import { type Question, useAsk } from "../api.ts";
 import { Confirm } from "../confirm.tsx";
 import { shortType } from "../events/sentence.ts";
@@ -12,6 +12,8 @@ import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Copy, Dotted, Empty, Icon, Link, Name, nameOr, Time } from "../parts.tsx";
 import { pageFrom } from "../questions.ts";
 import { texts } from "../texts/webhooks.ts";
+import { deleteSubscription } from "../webhooks/requests.ts";
+import { SubscriptionForm } from "../webhooks/subscription-form.tsx";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
 const below = (group: string, skip: number) => ({ uidp: { descendantsOf: group }, ...pageFrom(skip) });
@@ -67,7 +69,7 @@ const Events = ({ subscription }: { readonly subscription: Subscription }): Reac
   return <span title={eventTypes.join("\n")}>{[types, severity, exploited].filter((part) => part !== undefined).join(" · ")}</span>;
 };
 
-const subscriptionColumns: readonly Column<Subscription>[] = [
+const subscriptionColumns = (remove: ((subscription: Subscription) => void) | undefined): readonly Column<Subscription>[] => [
   {
     title: texts.sink,
     cell: ({ uid, sink }) => (
@@ -86,6 +88,24 @@ const subscriptionColumns: readonly Column<Subscription>[] = [
   },
   { title: texts.state, cell: (subscription) => <State subscription={subscription} /> },
   { title: texts.created, cell: ({ createTime }) => <Time time={createTime} />, minor: true },
+  ...(remove
+    ? [
+        {
+          title: texts.actions,
+          action: true,
+          cell: (subscription: Subscription) => (
+            <button
+              type="button"
+              className="button quiet-button"
+              aria-label={texts.deleteSubscriptionOf(subscription.sink)}
+              onClick={() => remove(subscription)}
+            >
+              <Icon name="trash" />
+            </button>
+          ),
+        },
+      ]
+    : []),
 ];
 
 const tones: Readonly<Record<DeliveryState, "good" | "warn" | "plain">> = {
@@ -134,22 +154,35 @@ const columnsFor = (sinks: ReadonlyMap<string, string>, again: ((delivery: Deliv
 
 export const WebhooksPage = ({ names, path }: GroupPageProps): ReactNode => {
   const url = useAddress();
-  const uid = path.at(-1)?.uid ?? "";
+  const place = path.at(-1) ?? { uid: "", name: "" };
+  const { uid } = place;
   const filter = filterNames.find((each) => each === url.searchParams.get("state"));
   const subscriptions = useAsk(subscriptionsIn(uid, positionIn(url, "subscriptions")));
   const deliveries = useAsk(deliveriesIn(uid, filter && filters[filter], rangeIn(url), positionIn(url, "skip")));
   const history = useAsk(daysIn(uid, filter && filters[filter]));
-  const own = useAsk(mine(uid)).data?.data.capabilities ?? [];
-  const maySend = own.includes("subscriptions.update");
+  const own = new Set(useAsk(mine(uid)).data?.data.capabilities);
+  const maySend = own.has("subscriptions.update");
+  const mayAdd = own.has("subscriptions.create");
+  const lacking = ["subscriptions.create", "subscriptions.delete"].filter((name) => !own.has(name));
   const sinks = new Map(subscriptions.data?.data.subscriptions.map((each) => [each.uid, each.sink]));
   const [again, setAgain] = useState<Delivery>();
+  const [removing, setRemoving] = useState<Subscription>();
   return (
     <GroupFrame names={names} path={path} current="webhooks" sent={[subscriptions.data?.sent, deliveries.data?.sent, history.data?.sent]}>
       <ListSection
         title={texts.subscriptions}
+        {...(own.size === 0 || lacking.length === 0 ? {} : { about: texts.addNeeds(lacking) })}
+        action={
+          mayAdd ? (
+            <button type="button" className="button" onClick={() => replaceAddress(withParameter(url, "add", ""))}>
+              <Icon name="plus" />
+              {texts.newSubscription}
+            </button>
+          ) : undefined
+        }
         result={subscriptions}
         itemsOf={(data) => data.subscriptions}
-        columns={subscriptionColumns}
+        columns={subscriptionColumns(own.has("subscriptions.delete") ? setRemoving : undefined)}
         count={texts.subscriptionCount}
         parameter="subscriptions"
         empty={
@@ -182,7 +215,7 @@ export const WebhooksPage = ({ names, path }: GroupPageProps): ReactNode => {
       />
       <ListSection
         title={texts.deliveries}
-        {...(own.length === 0 || maySend ? {} : { about: texts.sendNeeds(["subscriptions.update"]) })}
+        {...(own.size === 0 || maySend ? {} : { about: texts.sendNeeds(["subscriptions.update"]) })}
         result={deliveries}
         itemsOf={(data) => data.deliveries}
         columns={columnsFor(sinks, maySend ? setAgain : undefined)}
@@ -194,6 +227,20 @@ export const WebhooksPage = ({ names, path }: GroupPageProps): ReactNode => {
           </Empty>
         }
       />
+      {mayAdd && url.searchParams.has("add") ? (
+        <SubscriptionForm place={place} mayTest={maySend} onClose={() => replaceAddress(withParameter(url, "add", undefined))} />
+      ) : null}
+      {removing ? (
+        <Confirm
+          title={texts.deleteSubscription}
+          about={<Name>{removing.sink}</Name>}
+          effect={texts.deleteSubscriptionText}
+          question={deleteSubscription(removing.uid)}
+          done={texts.subscriptionDeleted}
+          deletes={{ uid: removing.uid, name: removing.sink }}
+          onClose={() => setRemoving(undefined)}
+        />
+      ) : null}
       {again ? (
         <Confirm
           title={texts.sendAgain}

@@ -16,9 +16,3 @@ export const createRobot = (parent: string, identity: IdentityInput, command: st
   command,
   send: (gantry, signal) => gantry.iam.identities.create({ parent, identity }, { signal }),
 });
-
-export const deleteRobot = (uid: string): Question<void> => ({
-  name: "iam.identities.delete",
-  request: { uid },
-  send: (gantry, signal) => gantry.iam.identities.delete({ uid }, { signal }),
-});

@@ -68,6 +68,7 @@ export const texts = {
     return `${count.format(unjudged)} of ${counted(images, "image", "images")} ${have} packages that no source covers, or that were not read.`;
   },
   conflict: "Another user has changed it since you opened the form. Nothing was written.",
+  bothVersions: "Both versions",
   conflictField: "Field",
   conflictMine: "Yours",
   conflictStored: "Stored now",

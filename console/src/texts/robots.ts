@@ -53,11 +53,8 @@ export const texts = {
   replaceText: "If the password is lost, create another pull token and remove this one:",
   guideTo: (system: string): string => `Guide: ${system}`,
 
+  edit: "Edit",
   removeRobot: "Remove the account",
-  removeRobotText: (bindings: number): string =>
-    `Its next request is refused. It loses ${counted(bindings, "role binding", "role bindings")}. You can bring it back from Deleted.`,
-  usedLast: (time: string): string => `It was last used ${time}.`,
-  neverUsed: "It was never used.",
   robotRemoved: "Account removed",
 
   system: "CI system",
