@@ -1161,8 +1161,8 @@ export const limits = {
   backupTextMaxBytes: 4 * 1024 * 1024,
   /** Missing blobs before a backup aborts; more indicate a wrong location rather than a broken disk. */
   backupBrokenMax: 10_000,
-  /** Wait for the lock of a restore that was killed. */
-  restoreLockMs: 10_000,
+  /** Wait for the lock of a backup or restore that was killed. */
+  backupLockMs: 10_000,
   /** A backup without a heartbeat for this long counts as ended, and garbage collection resumes; it sends four in this time. */
   backupSilenceMs: 120_000,
   /** Manifests of up to 4 MiB held by verification. */

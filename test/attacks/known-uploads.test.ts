@@ -5,8 +5,9 @@ import { randomBytes } from "node:crypto";
 import { after, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { removeLeftContents } from "#registry/collection";
-import { endWriting, isWritten } from "../../server/registry/resources/distribution/known-uploads.ts";
+import { endWriting, findKnownRepo, findKnownUpload, isWritten, keepRepo, keepUpload } from "../../server/registry/resources/distribution/known-uploads.ts";
 import { digestOf } from "../distribution.ts";
 import { errorsIn, openRegistry, type RegistryClient } from "../registry.ts";
 import { openWorld } from "../world.ts";
@@ -174,4 +175,22 @@ test("attack 393: of two requests that finish one upload, each response is true 
     assert.equal(await (await owner.send("GET", `${repo}/blobs/${digestOf(bytes)}`)).text(), bytes);
   }
   await assertNothingLeft();
+});
+
+test("attack 393: an organization with many paths and uploads evicts its own from memory, and not those of others", async () => {
+  const upload = await start(owner);
+  const other = "f".repeat(40);
+  const all = { key: "key", sizeBytes: 0, algorithm: "", digests: undefined };
+  const count = Math.max(limits.pushedReposKept, limits.uploadDigestsMax) + 1;
+  for (let number = 0; number < count; number++) {
+    keepRepo(`other/${number}`, `${other}/${number}`);
+    keepUpload(`other ${number}`, { ...all, repo: `${other}/${number}` });
+  }
+  assert.ok(findKnownRepo(repo), "the repo of the first organization");
+  assert.ok(findKnownUpload(idOf(upload)), "its upload");
+  assert.equal(findKnownRepo("other/0"), undefined);
+  assert.equal(findKnownUpload("other 0"), undefined);
+  assert.ok(findKnownRepo(`other/${count - 1}`));
+  assert.equal((await owner.send("PATCH", upload, { body: "beside many" })).status, 202);
+  assert.equal((await owner.send("PUT", `${upload}?digest=${digestOf("beside many")}`)).status, 201);
 });
