@@ -627,6 +627,8 @@ export const limits = {
   dueDateFindings: 2_000,
   /** Repos whose images without known packages are found in one transaction, and the time of it in a turn. */
   unreadImagesRepos: 20,
+  /** A repo with more tags is written in pieces of so many. */
+  unreadImagesTags: 10_000,
   unreadImagesTurnMs: 2_000,
   /** Time of due date updates in a turn of the loop that also matches images. */
   dueDatesTurnMs: 2_000,
