@@ -627,6 +627,8 @@ export const limits = {
   dueDateFindings: 2_000,
   /** Repos whose images without known packages are found in one transaction, and the time of it in a turn. */
   unreadImagesRepos: 20,
+  /** A repo with more tags is written in pieces of so many. */
+  unreadImagesTags: 10_000,
   unreadImagesTurnMs: 2_000,
   /** Time of due date updates in a turn of the loop that also matches images. */
   dueDatesTurnMs: 2_000,
@@ -1161,8 +1163,8 @@ export const limits = {
   backupTextMaxBytes: 4 * 1024 * 1024,
   /** Missing blobs before a backup aborts; more indicate a wrong location rather than a broken disk. */
   backupBrokenMax: 10_000,
-  /** Wait for the lock of a restore that was killed. */
-  restoreLockMs: 10_000,
+  /** Wait for the lock of a backup or restore that was killed. */
+  backupLockMs: 10_000,
   /** A backup without a heartbeat for this long counts as ended, and garbage collection resumes; it sends four in this time. */
   backupSilenceMs: 120_000,
   /** Manifests of up to 4 MiB held by verification. */

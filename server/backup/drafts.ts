@@ -3,7 +3,7 @@
 
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
-import { type FileHandle, lstat, open, readdir, rm } from "node:fs/promises";
+import { type FileHandle, lstat, open, readdir, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { memberKindOf } from "./format.ts";
 
@@ -34,6 +34,9 @@ const readBytes = 1024 * 1024;
 export const draftSuffix = ".unfinished";
 
 export const draftPrefix = (path: string): string => `.${basename(path)}.`;
+
+/** Names the path for its lock: the same name in the same directory, by any way to it. */
+export const lockNameOf = async (path: string): Promise<string> => `${(await stat(dirname(path)).catch(() => undefined))?.ino} ${basename(path)}`;
 
 const openFolderDraft = (folder: string): Draft => ({
   async find(name, sizeBytes) {

@@ -17,7 +17,7 @@ import { timestamp } from "#base/time.ts";
 import { findBlobPlace, findBlobs, type StoredBlob } from "#registry/store";
 import { findLastPosition, holdBlobs, openSnapshot, readBackedUpSchema, type Snapshot, vaultOf } from "#db";
 import { listAuditMonths } from "#audit/store";
-import { type DraftBlob, type Drafts, openDrafts } from "./drafts.ts";
+import { type DraftBlob, type Drafts, lockNameOf, openDrafts } from "./drafts.ts";
 import { type ArchiveWriter, openArchiveWriter, singlePiece, type Written } from "./archive.ts";
 import {
   type BackupHead,
@@ -253,6 +253,8 @@ export const makeBackup = async (options: BackupOptions): Promise<BackupSummary>
   let drafts: Drafts | undefined;
   let snapshot: Snapshot | undefined;
   try {
+    // A backup that resumes takes and deletes the unfinished files of others.
+    await hold.lockPath(await lockNameOf(resolve(path)));
     snapshot = await openSnapshot(databaseUrl, schema.tables);
     const { read, tables, foreignTables } = snapshot;
     for (const name of foreignTables) report(`table ${name} is none of Gantry's: it is not in the backup`);

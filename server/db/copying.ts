@@ -7,7 +7,7 @@ import { limits } from "#base/limits.ts";
 import { databaseFault } from "./faults.ts";
 import { readTransactionTime } from "./database-time.ts";
 import type { Param, Read, Row, Write } from "./handle.ts";
-import { backupKey, restoreKey } from "./lock.ts";
+import { backupKey, backupPathKey, restoreKey } from "./lock.ts";
 import { connectTimeoutMs } from "./connection.ts";
 import { findPrimaryUrl } from "./primary.ts";
 
@@ -189,16 +189,25 @@ export const openSnapshot = async (databaseUrl: string, names: readonly string[]
 
 /** Stops servers from deleting blob contents. */
 export interface BackupHold {
-  /** Throws if the lock was lost. */
+  /** Throws FAILED_PRECONDITION if another backup of this database is written to the path. */
+  lockPath(path: string): Promise<void>;
+  /** Throws if a lock was lost. */
   renew(): Promise<void>;
   release(): Promise<void>;
 }
 
-/** PostgreSQL releases the lock if the process dies or is idle for limits.backupSilenceMs. */
+/** PostgreSQL releases the locks if the process dies or is idle for limits.backupSilenceMs. */
 export const holdBlobs = async (databaseUrl: string): Promise<BackupHold> => {
   const client = await openClient(databaseUrl, `set idle_session_timeout = ${limits.backupSilenceMs};`);
   await queryRows(client, `select pg_advisory_lock_shared(${backupKey})`);
   return {
+    async lockPath(path) {
+      // PostgreSQL may still be ending the connections of a backup that was killed.
+      await queryRows(client, `set lock_timeout = ${limits.backupLockMs}`);
+      await queryRows(client, `select pg_advisory_lock(${backupPathKey}, hashtext($1))`, [path]).catch((cause: unknown) => {
+        throw new Fault("FAILED_PRECONDITION", "another backup to this path is running. Wait for it, or back up to another path", { cause });
+      });
+    },
     renew: async () => void (await queryRows(client, "select 1")),
     release: () => client.end().catch(() => {}),
   };
@@ -214,7 +223,7 @@ export interface RestoreHold {
 /** Throws FAILED_PRECONDITION if another restore into the database is running. */
 export const holdRestore = async (databaseUrl: string): Promise<RestoreHold> => {
   // PostgreSQL may still be ending the connections of a restore that was killed.
-  const client = await openClient(databaseUrl, `set lock_timeout = ${limits.restoreLockMs};`);
+  const client = await openClient(databaseUrl, `set lock_timeout = ${limits.backupLockMs};`);
   const query = (text: string, values?: readonly Param[]): Promise<Row[]> => queryRows(client, text, values);
   try {
     await query(`select pg_advisory_lock(${restoreKey})`);

@@ -27,6 +27,9 @@ export const backupKey = keys.backup;
 /** Held on a separate connection while a backup is restored (copying.ts). */
 export const restoreKey = keys.restore;
 
+/** With a number for each path. Held on a separate connection while a backup is written there (copying.ts). */
+export const backupPathKey = 730_141_295;
+
 /**
  * Returns whether a backup reads blobs. Call it after finding the blobs to delete and before deleting them: a backup that starts in
  * between does not have them in its snapshot.

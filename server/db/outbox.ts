@@ -62,20 +62,24 @@ export const insertEvent = async (rows: Write, event: NewEvent): Promise<void> =
 /** Sends an event with the commit, without waiting. */
 export const sendEvent = (rows: Write, event: NewEvent): void => rows.send(insertEventText, eventValues(event));
 
+const lastEvent = columns({ eventId: text });
+
 /**
  * Returns the ID of a group's last event. If it is unchanged, so are the resources of the group's events. (Positions may repeat after a
  * failover.) Returns undefined if there is none, or while events without a position may be of this group.
  */
-export const findLastGroupEvent = async (rows: Read, group: string): Promise<string | undefined> => {
-  const [row] = await rows.query(
-    `select event_id from outbox
-     where left(uid, -17) = $1 and uid is not null and not (
-       select count(*) = $2 or coalesce(bool_or(group_uid = $1), false) from (select group_uid from outbox where position is null limit $2) as waiting)
-     order by position desc limit 1`,
-    [group, limits.lastPositionWaitingMax],
-  );
-  return row?.[0] ?? undefined;
-};
+export const findLastGroupEvent = async (rows: Read, group: string): Promise<string | undefined> =>
+  // Shared, because many clients poll the list of tags that depends on it.
+  (
+    await lastEvent.findShared(
+      rows,
+      `select ${lastEvent.list} from outbox
+       where left(uid, -17) = $1 and uid is not null and not (
+         select count(*) = $2 or coalesce(bool_or(group_uid = $1), false) from (select group_uid from outbox where position is null limit $2) as waiting)
+       order by position desc limit 1`,
+      [group, limits.lastPositionWaitingMax],
+    )
+  )?.eventId;
 
 /** A refused or dry-run request, or a count of similar ones. */
 export interface NewRefusal {

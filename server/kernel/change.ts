@@ -38,6 +38,8 @@ export interface Create {
   readonly columns?: Values;
   /** Create nothing if a unique index already has such a row. */
   readonly unlessTaken?: boolean;
+  /** Returns what to throw instead of ALREADY_EXISTS. */
+  readonly takenFault?: () => unknown;
 }
 
 export interface Update {
@@ -69,11 +71,14 @@ export interface Changed {
 
 /** Maps a unique violation to the resource's ALREADY_EXISTS, and names an exceeded quota. */
 const writeFaultOf =
-  (resource: BoundResource, record: JsonObject, uid: string) =>
+  (
+    resource: BoundResource,
+    record: JsonObject,
+    uid: string,
+    takenFault = (): unknown => taken(resource.domain, resource.fact.short, text(record, "name") || text(record, "uid")),
+  ) =>
   (thrown: unknown): unknown =>
-    thrown instanceof Fault && thrown.code === "ALREADY_EXISTS"
-      ? taken(resource.domain, resource.fact.short, text(record, "name") || text(record, "uid"))
-      : quotaFaultOf(uid, thrown);
+    thrown instanceof Fault && thrown.code === "ALREADY_EXISTS" ? takenFault() : quotaFaultOf(uid, thrown);
 
 /** Returns the resource, locked until the transaction ends; undefined if it does not exist. */
 export const lockResource = async ({ rows }: Pick<ChangeContext, "rows">, { shape }: BoundResource, uid: string): Promise<JsonObject | undefined> => {
@@ -98,7 +103,7 @@ const applyRules = async (
 const createRow = async (
   context: ChangeContext,
   resource: BoundResource,
-  { parent, body, uid = newChild(parent), columns, unlessTaken }: Create,
+  { parent, body, uid = newChild(parent), columns, unlessTaken, takenFault }: Create,
 ): Promise<Changed> => {
   const now = timestamp(context.nowMs);
   const draft: JsonObject = { ...body, uid, createTime: now, updateTime: now };
@@ -107,7 +112,7 @@ const createRow = async (
   const values = { ...resource.shape.write(draft), ...columns };
   // Sent in one batch: the read sees the inserted row, and fails with the insert.
   if (!unlessTaken) {
-    insertRow(context.rows, table, values, writeFaultOf(resource, draft, uid));
+    insertRow(context.rows, table, values, writeFaultOf(resource, draft, uid, takenFault));
     return { record: await hydrated(context, resource, presented(resource, draft)), changed: true };
   }
   const inserted = namingQuota(uid, insertRowUnlessTaken(context.rows, table, values));

@@ -5,10 +5,11 @@ import { randomBytes } from "node:crypto";
 import { after, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { type JsonObject, text } from "#base/json.ts";
+import { limits } from "#base/limits.ts";
 import { removeLeftContents } from "#registry/collection";
-import { endWriting, isWritten } from "../../server/registry/resources/distribution/known-uploads.ts";
+import { endWriting, findKnownRepo, findKnownUpload, isWritten, keepRepo, keepUpload } from "../../server/registry/resources/distribution/known-uploads.ts";
 import { digestOf } from "../distribution.ts";
-import { errorsIn, openRegistry, type RegistryClient } from "../registry.ts";
+import { errorsIn, imageType, openRegistry, type RegistryClient } from "../registry.ts";
 import { openWorld } from "../world.ts";
 
 const world = await openWorld();
@@ -174,4 +175,43 @@ test("attack 393: of two requests that finish one upload, each response is true 
     assert.equal(await (await owner.send("GET", `${repo}/blobs/${digestOf(bytes)}`)).text(), bytes);
   }
   await assertNothingLeft();
+});
+
+test("attack 393: of many pushes that create one tag at once, each is acknowledged, and the tag has one history", async () => {
+  const digests = await Promise.all(["amd64", "arm64"].map((architecture) => owner.pushImage(repo, undefined, { architecture })));
+  const manifests = await Promise.all(digests.map(async (digest) => (await owner.send("GET", `${repo}/manifests/${digest}`)).text()));
+  const { store } = world.server.application.services;
+  for (let round = 0; round < 5; round++) {
+    const tag = `at-once-${round}`;
+    const pushes = Array.from({ length: 8 }, (_, number) =>
+      owner.send("PUT", `${repo}/manifests/${tag}`, { body: manifests[number % 2], headers: { "content-type": imageType } }),
+    );
+    assert.deepEqual([...new Set((await Promise.all(pushes)).map(({ status }) => status))], [201]);
+    const [[uid = "", digest = ""] = [], ...more] = await store.read.query("select uid, digest from tags where name = $1", [tag]);
+    assert.deepEqual(more, []);
+    const { entries } = await world.ok("gantry.registry.v1.TagHistoryService/GetTagHistory", { tagUid: uid });
+    const current = (entries as JsonObject[]).filter((entry) => text(entry, "endTime") === "");
+    assert.deepEqual(
+      current.map((entry) => text(entry, "digest")),
+      [digest],
+    );
+  }
+});
+
+test("attack 393: an organization with many paths and uploads evicts its own from memory, and not those of others", async () => {
+  const upload = await start(owner);
+  const other = "f".repeat(40);
+  const all = { key: "key", sizeBytes: 0, algorithm: "", digests: undefined };
+  const count = Math.max(limits.pushedReposKept, limits.uploadDigestsMax) + 1;
+  for (let number = 0; number < count; number++) {
+    keepRepo(`other/${number}`, `${other}/${number}`);
+    keepUpload(`other ${number}`, { ...all, repo: `${other}/${number}` });
+  }
+  assert.ok(findKnownRepo(repo), "the repo of the first organization");
+  assert.ok(findKnownUpload(idOf(upload)), "its upload");
+  assert.equal(findKnownRepo("other/0"), undefined);
+  assert.equal(findKnownUpload("other 0"), undefined);
+  assert.ok(findKnownRepo(`other/${count - 1}`));
+  assert.equal((await owner.send("PATCH", upload, { body: "beside many" })).status, 202);
+  assert.equal((await owner.send("PUT", `${upload}?digest=${digestOf("beside many")}`)).status, 201);
 });

@@ -6,7 +6,7 @@ import { openCountingProxy } from "../counting-proxy.ts";
 import { freshDatabase } from "../database.ts";
 import { digestOf } from "../distribution.ts";
 import { openOwners } from "../owner.ts";
-import { openRegistry, type RegistryRequest } from "../registry.ts";
+import { imageType, openRegistry, type RegistryRequest } from "../registry.ts";
 import { openWorld } from "../world.ts";
 
 const database = await freshDatabase();
@@ -21,7 +21,8 @@ const registry = openRegistry(world.url, `Bearer ${await openOwners(world).token
 const repo = "first-organization/team/app";
 
 /** Tables that requests use and the server's own loops do not. */
-const isOfRequest = (statements: readonly string[]): boolean => statements.some((each) => /\b(?:uploads|repo_blobs|access_versions|place)\b/.test(each));
+const isOfRequest = (statements: readonly string[]): boolean =>
+  statements.some((each) => /\b(?:uploads|repo_blobs|access_versions|place|into outbox)\b/.test(each));
 
 const send = async (status: number, roundTrips: number, verb: string, path: string, request?: RegistryRequest): Promise<string> => {
   proxy.take();
@@ -49,4 +50,15 @@ test("each request of an upload waits for the database once, and so does a blob 
   await send(201, 1, "PUT", `${inChunks}?digest=${digestOf("in chunks")}`);
   for (const bytes of ["as docker pushes", "in two requests", "in one request", "in chunks"])
     assert.equal(await (await registry.send("GET", `${repo}/blobs/${digestOf(bytes)}`)).text(), bytes);
+});
+
+test("a manifest with a tag waits for the database twice: for what its tags and events depend on, and for the commit", async () => {
+  await registry.pushImage(repo, "2");
+  const body = await (await registry.send("GET", `${repo}/manifests/2`)).text();
+  const put = (tag: string, more = ""): Promise<string> =>
+    send(201, 2, "PUT", `${repo}/manifests/${tag}${more}`, { body, headers: { "content-type": imageType } });
+  await put("new");
+  await put("new");
+  await put("several", "?tag=1&tag=3&tag=4");
+  assert.equal(await (await registry.send("GET", `${repo}/manifests/3`)).text(), body);
 });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { chmod, mkdtemp, readdir, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, readdir, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { after, before, test } from "node:test";
@@ -198,5 +198,29 @@ test("a damaged blob of an interrupted backup is read from the storage again", a
   const { code, stderr } = await gantry(["admin", "backup", "--resume", path], { env });
   assert.equal(code, 0, stderr);
   assert.match(stderr, new RegExp(`^${files.length - 1} blobs of an interrupted backup were kept$`, "m"));
+  assert.equal((await gantry(["admin", "backup", "--verify", path], { env })).code, 0);
+});
+
+test("a backup to a path to which another backup is running is refused, and leaves that one alone", async () => {
+  const parent = await mkdtemp(join(folder, "backups-"));
+  const link = join(folder, "linked");
+  await symlink(parent, link);
+  const env = { ...sourceEnvironment, GANTRY_MIGRATE_URL: ownerUrlOf(sourceEnvironment.DATABASE_URL ?? "") };
+  const drafts = async (): Promise<string[]> => (await readdir(parent)).filter((name) => name.endsWith(".unfinished"));
+  const path = join(parent, "backup.tar");
+  const running = start(gantryFile, ["admin", "backup", "--resume", path], { env });
+  while (running.child.exitCode === null && (await drafts()).length === 0);
+  running.signal("SIGSTOP");
+  const found = await drafts();
+  assert.equal(found.length, 1);
+  const others = [path, join(link, "backup.tar")].map((each) => gantry(["admin", "backup", "--resume", each], { env }));
+  for (const { code, stderr } of await Promise.all(others)) {
+    assert.equal(code, 1);
+    assert.match(stderr, /another backup to this path is running\. Wait for it, or back up to another path/);
+  }
+  assert.deepEqual(await drafts(), found);
+  running.signal("SIGCONT");
+  const { code, stderr } = await running.ended;
+  assert.equal(code, 0, stderr);
   assert.equal((await gantry(["admin", "backup", "--verify", path], { env })).code, 0);
 });

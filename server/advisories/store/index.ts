@@ -146,4 +146,4 @@ export {
   writeVulnerabilities,
 } from "./vulnerabilities.ts";
 export * from "./vulnerability-facts.ts";
-export { findUnreadImages, isUnreadChanged, refreshUnreadImages } from "./unread-images.ts";
+export { findUnreadImages, isUnreadChanged, refreshUnreadImages, refreshUnreadPiece, type UnreadPiece } from "./unread-images.ts";

@@ -8,7 +8,7 @@ import { openStore, type Store, type Write } from "#db";
 import { freshDatabase } from "../../../test/database.ts";
 import { fc, runs } from "../../../test/property.ts";
 import { placeBelow, placeOnly, writeImageCoverage } from "./image-coverage.ts";
-import { findUnreadImages, refreshUnreadImages } from "./unread-images.ts";
+import { findUnreadImages, isUnreadChanged, refreshUnreadImages, refreshUnreadPiece, type UnreadPiece } from "./unread-images.ts";
 
 const root = "a".repeat(40);
 const groups = [root, `${root}/${"1".repeat(16)}`, "b".repeat(40)];
@@ -46,9 +46,17 @@ const change = fc.oneof(
   fc.record({ kind: fc.constant("delete" as const), repo }),
   fc.record({ kind: fc.constant("rename" as const), repo, name: fc.constantFrom("app", "new") }),
 );
-// Mostly everything is written between two changes; a part is left otherwise.
+// Mostly everything is written between two changes; a part is left otherwise. Two servers write large repos.
 const refresh = fc.oneof({ weight: 3, arbitrary: fc.constant(100) }, fc.nat(2));
-const changes = fc.array(fc.record({ change, refresh, start: fc.constantFrom("", "a", "b", "c") }), { minLength: 3, maxLength: 14 });
+const step = fc.record({
+  change,
+  refresh,
+  start: fc.constantFrom("", "a", "b", "c"),
+  tagsMax: fc.constantFrom(1, 1, 100),
+  server: fc.nat(1),
+  pieces: fc.nat(3),
+});
+const changes = fc.array(step, { minLength: 3, maxLength: 14 });
 
 /** The repos of a run keep their names apart, as the database demands. */
 const nameOf = ({ uid }: { readonly uid: string }, name: string): string => (name === "new" ? `new-${uid.slice(-2)}` : `${name}-${uid.slice(-2)}`);
@@ -84,7 +92,17 @@ test("unread images equal the tagged images and platforms without coverage, what
           await writePlatform(rows, each.uid, "sha256:0", "amd64");
         }
       });
-      for (const { change, refresh: limit, start } of given) {
+      const pieces: (UnreadPiece | undefined)[] = [];
+      const refresh = async (server: number, start: string, repos: number, tags: number, most: number): Promise<boolean> => {
+        for (let count = 0; count < most; count++) {
+          const piece = pieces[server];
+          if (piece) pieces[server] = await store.write((rows) => refreshUnreadPiece(rows, piece, 1));
+        }
+        const { isMore, large } = await store.write((rows) => refreshUnreadImages(rows, start, { repos, tags }, pieces[server]?.repoUid));
+        pieces[server] ??= large;
+        return isMore || pieces[server] !== undefined;
+      };
+      for (const { change, refresh: limit, start, tagsMax, server, pieces: most } of given) {
         await store.write(async (rows) => {
           if (change.kind === "tag") await writeTag(rows, change.repo.uid, change.tag, change.digest);
           else if (change.kind === "untag") await rows.query("delete from tags where left(uid, -17) = $1 and name = $2", [change.repo.uid, change.tag]);
@@ -108,7 +126,7 @@ test("unread images equal the tagged images and platforms without coverage, what
             );
           }
         });
-        if (limit > 0) await store.write((rows) => refreshUnreadImages(rows, start, limit));
+        if (limit > 0) await refresh(server, start, limit, tagsMax, most);
       }
       const naive = await store.read.query(
         `select left(repo.uid, -17), repo.uid || ' ' || repo.name || ' ' || tag.digest, jsonb_agg(distinct tag.name)::text,
@@ -120,19 +138,25 @@ test("unread images equal the tagged images and platforms without coverage, what
              and (manifest.architecture is null or image.architecture in ('', manifest.architecture)))
          group by repo.uid, repo.name, tag.digest`,
       );
-      for (const place of [placeBelow(EVERYWHERE), ...groups.flatMap((path) => [placeBelow(path), placeOnly(path)])]) {
-        const expected = naive.filter(([owner]) => (owner ?? "") >= place.low && (owner ?? "") < place.high).map(([, ...rest]) => rest);
-        const found = await findUnreadImages(store.read, [place], 100);
-        const shown = found.images.map(({ repoUid, repo: name, digest: of, tags, architectures }) => [
-          `${repoUid} ${name} ${of}`,
-          `["${tags.join('", "')}"]`,
-          architectures.length === 0 ? null : `["${architectures.join('", "')}"]`,
-        ]);
-        assert.deepEqual(shown.sort(), expected.sort(), place.low);
-        assert.equal(found.count, expected.length);
-        const [first] = (await findUnreadImages(store.read, [place], 1)).images;
-        assert.deepEqual(first, found.images[0]);
-      }
+      const requireEqual = async (): Promise<void> => {
+        for (const place of [placeBelow(EVERYWHERE), ...groups.flatMap((path) => [placeBelow(path), placeOnly(path)])]) {
+          const expected = naive.filter(([owner]) => (owner ?? "") >= place.low && (owner ?? "") < place.high).map(([, ...rest]) => rest);
+          const found = await findUnreadImages(store.read, [place], 100);
+          const shown = found.images.map(({ repoUid, repo: name, digest: of, tags, architectures }) => [
+            `${repoUid} ${name} ${of}`,
+            `["${tags.join('", "')}"]`,
+            architectures.length === 0 ? null : `["${architectures.join('", "')}"]`,
+          ]);
+          assert.deepEqual(shown.sort(), expected.sort(), place.low);
+          assert.equal(found.count, expected.length);
+          const [first] = (await findUnreadImages(store.read, [place], 1)).images;
+          assert.deepEqual(first, found.images[0]);
+        }
+      };
+      await requireEqual();
+      for (const server of [0, 1]) while (await refresh(server, "", 1, 1, 1));
+      assert.equal(await isUnreadChanged(store.read), false);
+      await requireEqual();
     }),
     { numRuns: runs(200) },
   );

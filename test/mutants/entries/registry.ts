@@ -68,6 +68,12 @@ export const registry: readonly Mutant[] = [
     find: "and size_bytes = ${sizeBytes} and holder = '' returning 1",
     replace: "and size_bytes = ${sizeBytes} returning 1",
   },
+  {
+    attack: 393,
+    file: "base/fair-map.ts",
+    find: 'const [most = ""] = ownersBySize.get(largest) ?? [];',
+    replace: 'const [most = ""] = keysByOwner.keys();',
+  },
   { attack: 105, file: manifest, find: "if (repeated !== undefined) throw", replace: "if (false) throw" },
   { attack: 10, file: putManifest, find: 'if (tags.length > 0) context.require(["tag.create"], repo.uid);', replace: "" },
   {

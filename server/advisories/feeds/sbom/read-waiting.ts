@@ -17,6 +17,8 @@ import {
   isUnreadChanged,
   postponeSbom,
   refreshUnreadImages,
+  refreshUnreadPiece,
+  type UnreadPiece,
   type WaitingSbom,
   writeFindingDay,
 } from "#advisories/store";
@@ -83,24 +85,35 @@ export const openSbomReaders = ({ services, openDocument, byHand, read = openSbo
     }
   };
 
+  /** A repo with many tags, written in pieces by turns with the others, so that no transaction takes long. */
+  let large: UnreadPiece | undefined;
+
+  /** Returns whether repos may be left. */
+  const refreshSome = async (repos: number): Promise<boolean> => {
+    const piece = large;
+    large = undefined;
+    large = piece && (await store.write((rows) => refreshUnreadPiece(rows, piece, limits.unreadImagesTags)));
+    const start = randomBytes(20).toString("hex");
+    const bounds = { repos, tags: limits.unreadImagesTags };
+    const refreshed = await store.write((rows) => refreshUnreadImages(rows, start, bounds, piece?.repoUid));
+    large ??= refreshed.large;
+    return refreshed.isMore || large !== undefined;
+  };
+
   /**
    * A list reads the tags of repos that are left, so a later turn continues, and retries after a failure. Repos that fail together are written
-   * one by one, so that a repo with too many tags does not keep the others waiting.
+   * one by one, so that none keeps the others waiting.
    */
   const refreshUnread = async (): Promise<void> => {
     const endMs = performance.now() + limits.unreadImagesTurnMs;
     let together: number = limits.unreadImagesRepos;
-    for (let isMore = await isUnreadChanged(store.read); isMore && !stopped && performance.now() < endMs; ) {
-      const start = randomBytes(20).toString("hex");
-      isMore = await store
-        .write((rows) => refreshUnreadImages(rows, start, together))
-        .catch((cause: unknown) => {
-          log("images.unread.failed", { cause });
-          const isAlone = together === 1;
-          together = 1;
-          return !isAlone;
-        });
-    }
+    for (let isMore = await isUnreadChanged(store.read); isMore && !stopped && performance.now() < endMs; )
+      isMore = await refreshSome(together).catch((cause: unknown) => {
+        log("images.unread.failed", { cause });
+        const isAlone = together === 1;
+        together = 1;
+        return !isAlone;
+      });
   };
 
   /** Counts the findings of the day, also after the clock was set back. A failed organization does not stop the others. */

@@ -1,7 +1,9 @@
 // The uploads and repositories that this server knows from earlier requests, so that a push waits for the database once for each request
 // (docs/decisions/0105). Both may be outdated, so the transaction of the request proves them.
 
+import { fairMap } from "#base/fair-map.ts";
 import { limits } from "#base/limits.ts";
+import { rootOf } from "#base/uid.ts";
 import type { RunningDigests } from "./upload-digests.ts";
 
 /** An upload after a request of this server. */
@@ -15,16 +17,14 @@ export interface KnownUpload {
   readonly digests: RunningDigests | undefined;
 }
 
-// Oldest first.
-const uploads = new Map<string, KnownUpload>();
+// Each organization has a fair share of both.
+const uploads = fairMap<KnownUpload>(limits.uploadDigestsMax);
 
 export const findKnownUpload = (id: string): KnownUpload | undefined => uploads.get(id);
 
 export const keepUpload = (id: string, upload: KnownUpload | undefined): void => {
-  uploads.delete(id);
-  if (upload) uploads.set(id, upload);
-  const [oldest] = uploads.keys();
-  if (uploads.size > limits.uploadDigestsMax && oldest !== undefined) uploads.delete(oldest);
+  if (upload) uploads.set(id, upload, rootOf(upload.repo));
+  else uploads.delete(id);
 };
 
 /** Returns the digests of the upload's bytes under this key; undefined if this server has not received all of them. */
@@ -53,19 +53,15 @@ interface KnownRepo {
   readonly fittedMs: number;
 }
 
-// By path as clients write it, oldest first.
-const repos = new Map<string, KnownRepo>();
+// By path as clients write it.
+const repos = fairMap<KnownRepo>(limits.pushedReposKept);
 
 export const findKnownRepo = (path: string): string | undefined => repos.get(path)?.uid;
 
-export const keepRepo = (path: string, uid: string, fittedMs = repos.get(path)?.uid === uid ? (repos.get(path)?.fittedMs ?? 0) : 0): void => {
-  repos.delete(path);
-  repos.set(path, { uid, fittedMs });
-  const [oldest] = repos.keys();
-  if (repos.size > limits.pushedReposKept && oldest !== undefined) repos.delete(oldest);
-};
+export const keepRepo = (path: string, uid: string, fittedMs = repos.get(path)?.uid === uid ? (repos.get(path)?.fittedMs ?? 0) : 0): void =>
+  repos.set(path, { uid, fittedMs }, rootOf(uid));
 
-export const forgetRepo = (path: string): void => void repos.delete(path);
+export const forgetRepo = (path: string): void => repos.delete(path);
 
 /** Returns whether content for the repository may be read before its quota is checked. */
 export const hasFitted = (path: string, nowMs: number): boolean => nowMs - (repos.get(path)?.fittedMs ?? 0) < limits.quotaTrustedMs;

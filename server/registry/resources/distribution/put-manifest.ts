@@ -7,7 +7,7 @@ import { isUid } from "#base/uid.ts";
 import { boundOf, type CallContent, type Outcome, type ReadContext, type Services, type WriteContext, type Writes } from "#kernel";
 import { findPendingRepos, findRepoBlob, holdRepoBlobs, insertManifest, type RepoBlob, useManifests } from "#registry/store";
 import { conditionIn, isConditional, requireCondition } from "../tags/write-condition.ts";
-import { writeTag } from "../tags/write-tag.ts";
+import { startTagReads, writeTag } from "../tags/write-tag.ts";
 import { noteDocuments } from "./carried-sboms.ts";
 import { isDigest, readDigest } from "./digest.ts";
 import { blobsUnknown, digestInvalid, manifestInvalid, tagInvalid, tooManyTags } from "./faults.ts";
@@ -113,15 +113,20 @@ const store = async (context: WriteContext, read: ReadManifest, platform: Platfo
   const { manifest } = read;
   // Marks referenced manifests as used; one that is collected now counts as missing, which the specification permits.
   await useManifests(rows, repo.uid, manifest.subject === "" ? manifest.children : [...manifest.children, manifest.subject], nowMs);
-  const isNew = await insertManifest(rows, repo.uid, { ...manifest, blobs }, pathTag === "" ? readDigest(digest).algorithm : undefined, nowMs);
+  const inserted = insertManifest(rows, repo.uid, { ...manifest, blobs }, pathTag === "" ? readDigest(digest).algorithm : undefined, nowMs);
+  // In the same message. Another attempt does not assume that a missing tag stays missing.
+  const resource = boundOf(context, "chainguard.platform.registry.v2.Tag");
+  const reads = context.isAssumed ? startTagReads(context, resource, repo.uid, tags) : undefined;
+  const isNew = await inserted;
   const condition = conditionIn(request);
   if (pathTag === "") requireCondition(condition, isNew ? [] : [`"${digest}"`]);
   if (isNew) await writeImageFacts(rows, repo.uid, manifest, read, platform, nowMs);
   await noteDocuments(rows, repo.uid, read, tags, nowMs);
   let previous = "";
   for (const name of tags) {
-    const { before } = await writeTag(context, boundOf(context, "chainguard.platform.registry.v2.Tag"), repo.uid, { name, digest: manifest.sha256 }, "row", {
+    const { before } = await writeTag(context, resource, repo.uid, { name, digest: manifest.sha256 }, "row", {
       keeping: true,
+      reads: reads?.get(name),
       ...(name === pathTag && isConditional(condition)
         ? { check: async (tag) => requireCondition(condition, await etagsOfTag(rows, repo.uid, text(tag ?? {}, "digest"))) }
         : {}),

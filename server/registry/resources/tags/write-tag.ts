@@ -7,11 +7,33 @@ import { type BoundResource, boundOf, change, lockResource, type Outcome, type R
 import { fitsTagPolicy } from "#base/tag-policy.ts";
 import { timestamp } from "#base/time.ts";
 import { findDuePatterns, holdManifest, insertEndedTag, recheckTag } from "#registry/store";
-import { lockNamed } from "#db";
+import { lockNamed, type Row, StaleAccess } from "#db";
 
-const isEnded = async ({ rows, services }: WriteContext, repo: string, name: string): Promise<boolean> => {
-  const { patterns, repoName } = await findDuePatterns(rows, repo, timestamp(services.clock()).slice(0, 10));
-  return fitsTagPolicy(patterns, repoName, name);
+type DuePatterns = Awaited<ReturnType<typeof findDuePatterns>>;
+
+const findDue = ({ rows, services }: WriteContext, repo: string): Promise<DuePatterns> => findDuePatterns(rows, repo, timestamp(services.clock()).slice(0, 10));
+
+const isEnded = ({ patterns, repoName }: DuePatterns, name: string): boolean => fitsTagPolicy(patterns, repoName, name);
+
+/** What writing a tag depends on, read together with what else a push reads. */
+export interface TagReads {
+  readonly due: Promise<DuePatterns>;
+  /** The locked row; undefined if there is none. */
+  readonly row: Promise<Row | undefined>;
+}
+
+/** Locks the tags of these names. */
+export const startTagReads = (context: WriteContext, tags: BoundResource, repo: string, names: readonly string[]): ReadonlyMap<string, TagReads> => {
+  if (names.length === 0) return new Map();
+  const due = findDue(context, repo);
+  due.catch(() => {});
+  return new Map(
+    names.map((name) => {
+      const row = lockNamed(context.rows, tags.shape.table, repo, name);
+      row.catch(() => {});
+      return [name, { due, row }];
+    }),
+  );
 };
 
 export interface WrittenTag {
@@ -25,6 +47,8 @@ interface WriteTagOptions {
   readonly keeping?: boolean;
   /** Throws if the condition of the request does not hold. The tag is locked, or undefined if it did not exist. */
   readonly check?: (before: JsonObject | undefined) => Promise<void> | void;
+  /** From a transaction that has locked the manifest. It fails with StaleAccess if another one has created the tag meanwhile. */
+  readonly reads?: TagReads | undefined;
 }
 
 /** Writes the tag of this name in a repo, which the caller has locked. */
@@ -34,19 +58,23 @@ export const writeTag = async (
   repo: string,
   body: JsonObject,
   reportedBy: ReportedBy,
-  { keeping = false, check }: WriteTagOptions = {},
+  { keeping = false, check, reads }: WriteTagOptions = {},
 ): Promise<WrittenTag> => {
   // Locks the manifest against collection until the tag exists.
-  holdManifest(context.rows, repo, text(body, "digest"));
-  const ended = await isEnded(context, repo, text(body, "name"));
+  if (!reads) holdManifest(context.rows, repo, text(body, "digest"));
+  const ended = isEnded(await (reads?.due ?? findDue(context, repo)), text(body, "name"));
   const end = ended ? { deprecated: true } : {};
-  const made = await change(context, tags, { kind: "create", parent: repo, body: { ...body, ...end }, unlessTaken: true }, reportedBy);
-  if (made.changed) {
-    await check?.(undefined);
-    if (ended) await insertEndedTag(context.rows, text(made.record, "uid"));
-    return { record: made.record, changed: true, before: undefined };
+  const found = await reads?.row;
+  if (!found) {
+    const create = { kind: "create", parent: repo, body: { ...body, ...end } } as const;
+    const made = await change(context, tags, { ...create, ...(reads ? { takenFault: () => new StaleAccess() } : { unlessTaken: true }) }, reportedBy);
+    if (made.changed) {
+      await check?.(undefined);
+      if (ended) await insertEndedTag(context.rows, text(made.record, "uid"));
+      return { record: made.record, changed: true, before: undefined };
+    }
   }
-  const row = await lockNamed(context.rows, tags.shape.table, repo, text(body, "name"));
+  const row = found ?? (await lockNamed(context.rows, tags.shape.table, repo, text(body, "name")));
   // Deleted between the two statements: retry.
   if (!row) return writeTag(context, tags, repo, body, reportedBy, { keeping, ...(check ? { check } : {}) });
   const before = tags.shape.read(row, 0);
@@ -70,7 +98,7 @@ export const updateTag = async (context: WriteContext): Promise<Outcome> => {
   const repo = parentOf(uid);
   const { mask } = context;
   const isRenamed = mask?.paths.some(([field]) => field === "name") ?? false;
-  const ended = await isEnded(context, repo, text(isRenamed ? body : before, "name"));
+  const ended = isEnded(await findDue(context, repo), text(isRenamed ? body : before, "name"));
   const asked = ended && mask ? { request: { tag: { ...body, deprecated: true } }, mask: { ...mask, paths: [...mask.paths, ["deprecated"]] } } : {};
   const outcome = await update(tags)({ ...context, ...asked });
   if (outcome.unchanged) return outcome;
