@@ -576,6 +576,8 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     join: async ({ token }, group) => void (await opened.ok("gantry.memberships.v1.MembershipsService/AcceptMembership", { group }, { token })),
     bind,
     needsAt: (method, place) => {
+      // A log is that of the whole organization.
+      if (method.rpc === "VerifyAuditEntries") return rootOf(place);
       const body = bodyField(method)?.message;
       return body?.fields.some(({ outputOnly, refersTo }) => !outputOnly && refersTo === groupMessage) ? rootOf(place) : place;
     },
