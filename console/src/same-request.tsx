@@ -16,6 +16,7 @@ const positionals: Readonly<Record<string, readonly string[]>> = {
   "registry.image-packages.compare-images": ["repoUid"],
   "registry.tag-history.get": ["tagUid"],
   "registry.storage.get": ["uid"],
+  "audit.entries.verify": ["uid"],
   "iam.groups.get": ["uid"],
   "iam.access.mine": ["place"],
   "iam.role-bindings.delete": ["uid"],
