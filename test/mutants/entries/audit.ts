@@ -20,7 +20,12 @@ export const audit: readonly Mutant[] = [
   { attack: 389, file: verifiedPart, find: "nowMs - sinceMs < limits.verifiedPartMs", replace: "true" },
   { attack: 389, file: verifiedPart, find: "return isKept && isCompared ? part", replace: "return isKept ? part" },
   { attack: 394, file: verifyStep, find: "if (!isRecent(part, nowMs)) throw", replace: "if (false) throw" },
-  { attack: 394, file: verifiedPart, find: "vault.seal(purpose, JSON.stringify(part), [part.root]);", replace: "vault.seal(purpose, JSON.stringify(part), boundWithin);" },
+  {
+    attack: 394,
+    file: verifiedPart,
+    find: "vault.seal(purpose, JSON.stringify(part), [part.root]);",
+    replace: "vault.seal(purpose, JSON.stringify(part), boundWithin);",
+  },
   { attack: 395, file: verifyStep, find: "context.require(method.capabilities, root);", replace: "" },
   { attack: 182, file: verifyBackup, find: "if (manifest.sums !== sums) throw", replace: "if (false) throw" },
   { attack: 183, file: archive, find: "if (memberKindOf(name) === undefined) throw", replace: "if (false) throw" },
