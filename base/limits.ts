@@ -1000,6 +1000,17 @@ export const limits = {
   sealPollMs: 500,
   verifiedMax: 2_000,
   verifiedPartMs: 24 * 3_600_000,
+  /**
+   * Verification by the API: entries and time of one request, entries read and hashed at once (2 ms; an entry with 1,000 uids takes
+   * 0.2 ms), and its queue: one request per organization at a time.
+   */
+  verifyStepMax: 10_000,
+  verifyStepMs: 1_000,
+  verifyStepBatch: 100,
+  verifyStepPlaces: 2,
+  verifyStepsWaiting: 64,
+  verifyStepsWaitingEach: 8,
+  verifyStepWaitMs: 20_000,
   exportedEntriesMax: 500,
   /** The longest path of an entry, 29 levels: index entries hold 2,704 bytes, including a subject. */
   auditPathLengthMax: 40 + 29 * 17,

@@ -44,5 +44,19 @@ export const verifyLogs = async ({ server }: World, asked: Partial<Pick<AuditRep
   return { whole, lines };
 };
 
+/** Verifies a group's log by the API, in steps of `maxEntries`. Returns the last response and the number of requests. */
+export const verifyInSteps = async (
+  world: World,
+  uid: string,
+  { token, maxEntries }: { readonly token: string; readonly maxEntries: number },
+): Promise<{ readonly reply: JsonObject; readonly requests: number }> => {
+  let continueToken = "";
+  for (let requests = 1; ; requests++) {
+    const reply = await world.ok("gantry.audit.v1.AuditService/VerifyAuditEntries", { uid, continueToken, maxEntries }, { token });
+    continueToken = text(reply, "continueToken");
+    if (continueToken === "") return { reply, requests };
+  }
+};
+
 /** Runs one statement in the database: an attacker with database access but without the secret key. */
 export const tamper = ({ databaseUrl }: World, statement: string, values: readonly (string | number | null)[] = []) => asOwner(databaseUrl, statement, values);

@@ -790,6 +790,55 @@ export interface AuditEntryHistory {
   days: AuditEntryDay[];
 }
 
+/** A place where a chain is not intact. */
+export interface AuditProblem {
+  /** What is wrong, in one sentence without a period, as in the output of `gantry audit verify`. */
+  description: string;
+  /** Number of the entry that is changed or missing; absent if the whole log is concerned. */
+  sequence?: string;
+  /** Uid of the stored entry with this number; empty if it is missing. */
+  entryUid: string;
+}
+
+/** Result of the requests so far. */
+export interface AuditVerification {
+  /** Uid of the organization. */
+  organizationUid: string;
+  /** Whether the verified entries are intact. */
+  state: AuditVerificationState;
+  /** Number of verified entries, including those of earlier requests. */
+  entryCount: string;
+  /** The first verified entry; absent if none was verified. */
+  firstEntry?: VerifiedEntry;
+  /**
+   * The last verified entry; absent if none was verified. Keep it elsewhere: as long as a later verification is
+   * intact and the entry with this number still has this hash, no entry up to it was changed or removed.
+   */
+  lastEntry?: VerifiedEntry;
+  /** Number of the last entry of the log, from its seal. Absent if the seal is missing or cannot be opened. */
+  endSequence?: string;
+  /** The problems; empty if the verified entries are intact. Entries after a break in the chain cannot be verified. */
+  problems: AuditProblem[];
+  /** Continues after the last verified entry; empty when there is nothing left to verify. */
+  continueToken: string;
+  /** When the verification of the first entry began. Changes to verified entries after that time are not detected. */
+  startTime?: string;
+}
+
+/**
+ * Result of a verification.
+ *
+ * - `AUDIT_VERIFICATION_STATE_UNSPECIFIED`: Not given.
+ * - `AUDIT_VERIFICATION_STATE_INTACT_SO_FAR`: Entries are left to verify. Those that were verified are intact.
+ * - `AUDIT_VERIFICATION_STATE_INTACT`: All entries were verified and are intact.
+ * - `AUDIT_VERIFICATION_STATE_NOT_INTACT`: There is a problem.
+ */
+export type AuditVerificationState =
+  | "AUDIT_VERIFICATION_STATE_UNSPECIFIED"
+  | "AUDIT_VERIFICATION_STATE_INTACT_SO_FAR"
+  | "AUDIT_VERIFICATION_STATE_INTACT"
+  | "AUDIT_VERIFICATION_STATE_NOT_INTACT";
+
 /**
  * An advisory that an organization writes about one of its own artifacts. It has an effect once one of its events
  * is approved.
@@ -9697,6 +9746,32 @@ export interface Upgrade {
   closestVersion: string;
   /** The newest version of the library. */
   latestVersion: string;
+}
+
+/** An entry of a verified chain. */
+export interface VerifiedEntry {
+  /** Its number in the organization's log. */
+  sequence: string;
+  /** When it was added to the chain. */
+  sealTime?: string;
+  /** SHA-256 of this entry together with the hash of the entry before it, in hex. */
+  hash: string;
+}
+
+/** The log to verify. */
+export interface VerifyAuditEntriesRequest {
+  /** Uid of the organization, or of a group in it. The permissions are required in the whole organization. */
+  uid: string;
+  /**
+   * `continue_token` of the previous response; empty to begin with the first entry. INVALID_ARGUMENT if this server
+   * did not issue it for this organization, or if the verification began more than 24 hours ago.
+   */
+  continueToken?: string | undefined;
+  /**
+   * Most entries to verify with this request: 10,000 when absent. The server verifies fewer if they take more than
+   * a second.
+   */
+  maxEntries?: number | undefined;
 }
 
 /** An OpenVEX document that was pushed for an image. */

@@ -111,6 +111,7 @@ export const operations = {
   auditEntriesGet: { name: "gantry.audit.v1.AuditService/GetAuditEntry", verb: "GET", path: "/gantry/v1/auditEntries/{uid=**}", reply: "AuditEntry" },
   auditEntriesList: { name: "gantry.audit.v1.AuditService/ListAuditEntries", verb: "GET", path: "/gantry/v1/auditEntries", items: "auditEntries", reply: "ListAuditEntriesResponse", parent: true },
   auditEntriesGetHistory: { name: "gantry.audit.v1.AuditService/GetAuditEntryHistory", verb: "GET", path: "/gantry/v1/auditEntries:history", reply: "AuditEntryHistory", parent: true },
+  auditEntriesVerify: { name: "gantry.audit.v1.AuditService/VerifyAuditEntries", verb: "GET", path: "/gantry/v1/auditEntries/{uid=**}:verify", reply: "AuditVerification" },
   findingsDecisionApprovalPoliciesCreate: { name: "gantry.decisions.v1.DecisionApprovalPoliciesService/CreateDecisionApprovalPolicy", verb: "POST", path: "/gantry/v1/decisionApprovalPolicies/{parent=**}", body: "decisionApprovalPolicy", writes: true, reply: "DecisionApprovalPolicy" },
   findingsDecisionApprovalPoliciesGet: { name: "gantry.decisions.v1.DecisionApprovalPoliciesService/GetDecisionApprovalPolicy", verb: "GET", path: "/gantry/v1/decisionApprovalPolicies/{uid=**}", reply: "DecisionApprovalPolicy" },
   findingsDecisionApprovalPoliciesList: { name: "gantry.decisions.v1.DecisionApprovalPoliciesService/ListDecisionApprovalPolicies", verb: "GET", path: "/gantry/v1/decisionApprovalPolicies", items: "decisionApprovalPolicies", reply: "ListDecisionApprovalPoliciesResponse", parent: true },

@@ -19,6 +19,7 @@ import type {
   ArtifactVersion,
   AuditEntry,
   AuditEntryHistory,
+  AuditVerification,
   AuthoredAdvisory,
   AuthoredAdvisoryEvent,
   BatchCreateRoleBindingsRequest,
@@ -406,6 +407,7 @@ import type {
   UpdateStatus,
   UpdateStatusRequest,
   UpdateTagRequest,
+  VerifyAuditEntriesRequest,
   VexSource,
   VulnCountReportFilterRequest,
   VulnCountReportList,
@@ -4281,6 +4283,21 @@ export class AuditEntriesApi {
    */
   getHistory(request: GetAuditEntryHistoryRequest = {}, options?: RequestOptions): ApiCall<AuditEntryHistory> {
     return this.#client.one(operations.auditEntriesGetHistory, request, options);
+  }
+
+  /**
+   * Verify the chain of hashes of an organization's audit log, a part with each request. Repeat the request with
+   * the returned `continue_token` until it is empty.
+   *
+   * Needs `identity.list`, `role_bindings.list`.
+   *
+   * @example
+   * ```ts
+   * const response = await gantry.audit.entries.verify({ uid: "AUDIT_ENTRIES_UID" });
+   * ```
+   */
+  verify(request: VerifyAuditEntriesRequest, options?: RequestOptions): ApiCall<AuditVerification> {
+    return this.#client.one(operations.auditEntriesVerify, request, options);
   }
 }
 

@@ -20,6 +20,7 @@ const positionals: Readonly<Record<string, readonly string[]>> = {
   "registry.repos.delete": ["uid"],
   "registry.tags.delete": ["uid"],
   "iam.groups.delete": ["uid"],
+  "audit.entries.verify": ["uid"],
   "iam.groups.get": ["uid"],
   "iam.access.mine": ["place"],
   "iam.role-bindings.delete": ["uid"],

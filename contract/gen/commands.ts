@@ -112,6 +112,7 @@ export const commands: readonly (readonly [domain: string, resource: string, ver
   ["audit","entries","get","gantry.audit.v1.AuditService/GetAuditEntry","Get an audit entry by its uid"],
   ["audit","entries","list","gantry.audit.v1.AuditService/ListAuditEntries","List the audit entries of the groups visible to the caller and their descendants, newest first"],
   ["audit","entries","get-history","gantry.audit.v1.AuditService/GetAuditEntryHistory","Get the number of audit entries by day (UTC), for up to 400 days, in one organization"],
+  ["audit","entries","verify","gantry.audit.v1.AuditService/VerifyAuditEntries","Verify the chain of hashes of an organization's audit log, a part with each request"],
   ["findings","decision-approval-policies","create","gantry.decisions.v1.DecisionApprovalPoliciesService/CreateDecisionApprovalPolicy","Create an approval policy"],
   ["findings","decision-approval-policies","get","gantry.decisions.v1.DecisionApprovalPoliciesService/GetDecisionApprovalPolicy","Get an approval policy by its uid"],
   ["findings","decision-approval-policies","list","gantry.decisions.v1.DecisionApprovalPoliciesService/ListDecisionApprovalPolicies","List the approval policies visible to the caller"],

@@ -77,12 +77,12 @@ export const verifyAudit = async (
     const { entries, last, problems, notes } = await verifyChain(read, seal, root, {
       known: knownEnd,
       part: parts.get(root),
-      tell(count, link, sinceMs = beganMs) {
+      tell(count, span, sinceMs = beganMs) {
         progress({ done, total: roots.length, what: `logs: ${count} entries of ${nameOf(root)}` });
-        note?.(sealPart(seal, { root, last: link, entries: count, sinceMs, ...(knownEnd === undefined ? {} : { known: knownEnd }) }));
+        note?.(sealPart(seal, { root, ...span, entries: count, sinceMs, ...(knownEnd === undefined ? {} : { known: knownEnd }) }));
       },
     });
-    report({ organization: root, name: nameOf(root), entries, last, problems, notes });
+    report({ organization: root, name: nameOf(root), entries, last, problems: problems.map(({ description }) => description), notes });
   }
   // Needed for a single log too: only this detects an older seal.
   return { problems: await verifyAllChains(read, seal), restores: (await verifyRestores(read, seal)).restores };

@@ -205,7 +205,7 @@ const verifyRestoredLog = async ({ read }: Store, vault: Vault, progress: Backup
       tell: (count) => progress({ done: done + count, total: 0, what: "audit log entries verified" }),
     });
     done += verdict.entries;
-    problems.push(...verdict.problems.map((problem) => `the log of ${root}: ${problem}`));
+    problems.push(...verdict.problems.map(({ description }) => `the log of ${root}: ${description}`));
   }
   return [...problems, ...(await verifyAllChains(read, vault))];
 };

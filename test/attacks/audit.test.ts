@@ -10,15 +10,16 @@ import { join } from "node:path";
 import { after, before, type TestContext, test } from "node:test";
 import { operatorUid } from "#base/operator.ts";
 import { codes } from "#base/fault.ts";
-import { text } from "#base/json.ts";
+import { type JsonObject, objectList, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { newRoot } from "#base/uid.ts";
 import { gantryAnywhere } from "../anywhere.ts";
 import { reportAudit } from "../../cli/audit-report.ts";
 import { type Entry, hashEntry } from "../../server/audit/log/chain.ts";
 import { combineNonces, openHead, readProgress, writeHead, writeProgress } from "../../server/audit/log/heads.ts";
-import { entriesOf, sealAudit, tamper, verifyLogs } from "../audit.ts";
+import { entriesOf, sealAudit, tamper, verifyInSteps, verifyLogs } from "../audit.ts";
 import { shareOf } from "../length.ts";
+import { openOwners } from "../owner.ts";
 import { createIdentity, openInstallation, type Installation } from "../story/installation.ts";
 import { type Issuer, startIssuer, stopAll } from "../story/processes.ts";
 import { openWorld, type World } from "../world.ts";
@@ -34,6 +35,8 @@ interface Ground {
   readonly world: World;
   readonly one: string;
   readonly other: string;
+  /** Tokens of their owners. */
+  readonly tokens: { readonly one: string; readonly other: string };
   /** audit_chains.sealed by organization, and audit_progress. */
   readonly early: Saved;
   readonly middle: Saved;
@@ -67,6 +70,11 @@ const openGround = async (context: TestContext): Promise<Ground> => {
   context.after(() => world.close());
   const one = world.organization;
   const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "the other organization" } }), "uid");
+  const owners = openOwners(world);
+  const token = await owners.token(one);
+  // Entries with the same number have different times of sealing.
+  await sealAudit(world);
+  const tokens = { one: token, other: await owners.token(other) };
   for (let step = 0; step < 5; step++) await change(world, step % 2 ? other : one);
   const early = await save(world, one);
   for (let step = 0; step < 3; step++) await change(world, one);
@@ -74,7 +82,7 @@ const openGround = async (context: TestContext): Promise<Ground> => {
   for (let step = 0; step < 3; step++) await change(world, other);
   await save(world, one);
   assert.deepEqual(await verifyLogs(world).then(({ whole, lines }) => [whole, lines.length]), [true, 2]);
-  return { world, one, other, early, middle };
+  return { world, one, other, tokens, early, middle };
 };
 
 const deleteBehind = ({ world }: Ground, root: string, sequence: number) =>
@@ -360,6 +368,24 @@ test("attack 31: without the key, a change to any column of an entry is detected
   }
 });
 
+/** What `gantry audit verify` concludes about one organization's log. */
+const verdictOf = async (world: World, root: string): Promise<JsonObject> => {
+  const verdicts = (await verifyLogs(world, { json: true })).lines.map((line) => JSON.parse(line) as JsonObject);
+  return verdicts.find(({ organization }) => organization === root) ?? {};
+};
+
+/** The owner's verification by the API has the same conclusion, whatever the size of its steps. */
+const requireSameVerdict = async ({ world, one, tokens }: Ground): Promise<void> => {
+  const verdict = await verdictOf(world, one);
+  for (const maxEntries of [2, 10_000]) {
+    const { reply } = await verifyInSteps(world, one, { token: tokens.one, maxEntries });
+    const descriptions = objectList(reply, "problems").map(({ description = "" }) => description);
+    assert.deepEqual(descriptions, verdict.problems);
+    assert.equal(text(reply, "state"), `AUDIT_VERIFICATION_STATE_${descriptions.length > 0 ? "NOT_INTACT" : "INTACT"}`);
+    assert.equal(Number(reply.entryCount ?? 0), verdict.entries);
+  }
+};
+
 for (const { title, does, says, heals } of shareOf(tamperings, 2)) {
   test(`without the key, tampering is detected and does not stop the log: ${title}`, async (t) => {
     const ground = await openGround(t);
@@ -372,6 +398,7 @@ for (const { title, does, says, heals } of shareOf(tamperings, 2)) {
       found.lines.some((line) => said.test(line)),
       found.lines.join("\n"),
     );
+    await requireSameVerdict(ground);
     // Both organizations log further entries, more than once, and verification still finds the tampering.
     for (let step = 0; step < 2; step++) {
       for (const group of [one, other]) {
@@ -391,24 +418,26 @@ test("verification of one organization alone detects an older seal", async (t) =
   assert.equal((await verifyLogs(ground.world, { group: ground.one })).whole, false);
 });
 
+/** Returns the progress that an interrupted `gantry audit verify --resume` writes. */
+const interruptVerification = async (world: World, group: string, file: string): Promise<string> => {
+  const stopped = new Error("interrupted");
+  const run = reportAudit(world.server.application, {
+    ...{ group, known: undefined, resume: file, json: false, progress: () => {} },
+    write() {
+      throw stopped;
+    },
+  });
+  await assert.rejects(run, stopped);
+  return readFile(file, "utf8");
+};
+
 test("attack 389: a verification continues only after entries that a run of the last day with this key has verified", async (t) => {
   const { world, one } = await openGround(t);
   const folder = await mkdtemp(join(tmpdir(), "gantry-resume-"));
   t.after(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, "verification");
-  const interrupt = async (): Promise<string> => {
-    const stopped = new Error("interrupted");
-    const run = reportAudit(world.server.application, {
-      ...{ group: one, known: undefined, resume: file, json: false, progress: () => {} },
-      write() {
-        throw stopped;
-      },
-    });
-    await assert.rejects(run, stopped);
-    return readFile(file, "utf8");
-  };
   const resume = () => verifyLogs(world, { group: one, resume: file });
-  const written = await interrupt();
+  const written = await interruptVerification(world, one, file);
   // It is exactly as good as the first run: entries before are not read again, and the end says so.
   const found = await resume();
   assert.equal(found.whole, true);
@@ -431,6 +460,35 @@ test("attack 389: a verification continues only after entries that a run of the 
   const known = join(folder, "known.jsonl");
   await writeFile(known, `${JSON.stringify({ organization: one, last: { sequence: 3, hash: "0".repeat(64) }, problems: [] })}\n`);
   assert.match((await verifyLogs(world, { group: one, resume: file, known })).lines.join("\n"), /NOT INTACT: entry 2 /);
+});
+
+test("attack 394: a verification by the API continues only with a token of the last day that was issued for the same organization", async (t) => {
+  const { world, one, other, tokens } = await openGround(t);
+  const folder = await mkdtemp(join(tmpdir(), "gantry-token-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const verify = (uid: string, token: string, more: JsonObject = {}) =>
+    world.call("gantry.audit.v1.AuditService/VerifyAuditEntries", { uid, maxEntries: 2, ...more }, { token });
+  const begun = await verify(one, tokens.one);
+  assert.equal(begun.reply.state, "AUDIT_VERIFICATION_STATE_INTACT_SO_FAR");
+  const continueToken = text(begun.reply, "continueToken");
+  const forged = [
+    text((await verify(other, tokens.other)).reply, "continueToken"),
+    `${continueToken.slice(0, -4)}AAAA`,
+    (await interruptVerification(world, one, join(folder, "verification"))).trim(),
+    "forged",
+  ];
+  for (const each of forged) {
+    const { code, message } = await verify(one, tokens.one, { continueToken: each });
+    assert.deepEqual([code, message.includes("was not issued by this server for this organization")], [codes.INVALID_ARGUMENT, true], message);
+  }
+  assert.equal((await verify(one, tokens.one, { continueToken })).reply.entryCount, "4");
+  world.clock.now += limits.verifiedPartMs;
+  const expired = await verify(one, await openOwners(world).token(one), { continueToken });
+  assert.deepEqual([expired.code, expired.message.includes("has expired")], [codes.INVALID_ARGUMENT, true], expired.message);
+  // A problem of one log is no problem of another.
+  await tamper(world, "delete from audit_entries where left(uid, 40) = $1 and sequence = 2", [one]);
+  const { reply } = await verifyInSteps(world, other, { token: await openOwners(world).token(other), maxEntries: 3 });
+  assert.equal(reply.state, "AUDIT_VERIFICATION_STATE_INTACT");
 });
 
 test("a clean log verifies while other parts of it are being sealed", async (t) => {

@@ -186,6 +186,9 @@ const restrictsOthers: ReadonlySet<string> = new Set(["gantry.decisions.v1.Decis
 /** Returns true for messages with their parent's uid, so that each parent has one. */
 const sharesUid = (message: MessageFact): boolean => (message.byName.get("uid")?.refersTo ?? "") !== "";
 
+/** Returns true for operations that require the capabilities in the whole organization of the uid: a log is that of an organization. */
+export const isOfOrganization = ({ rpc }: MethodFact): boolean => rpc === "VerifyAuditEntries";
+
 /** Returns true for operations on resources outside groups: unscoped, and without a parent in the request. */
 export const isCatalogue = ({ unscoped, capabilities, input }: MethodFact): boolean =>
   unscoped && capabilities.length > 0 && !["uid", "parent"].some((name) => input.byName.has(name)) && !hasPlaces(input);
@@ -576,6 +579,7 @@ export const openStage = async (environment: Readonly<Record<string, string>> = 
     join: async ({ token }, group) => void (await opened.ok("gantry.memberships.v1.MembershipsService/AcceptMembership", { group }, { token })),
     bind,
     needsAt: (method, place) => {
+      if (isOfOrganization(method)) return rootOf(place);
       const body = bodyField(method)?.message;
       return body?.fields.some(({ outputOnly, refersTo }) => !outputOnly && refersTo === groupMessage) ? rootOf(place) : place;
     },

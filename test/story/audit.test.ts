@@ -5,12 +5,14 @@ import { after, before, test } from "node:test";
 import { builtInRoleUid } from "#authz";
 import { operatorUid } from "#base/operator.ts";
 import { codes } from "#base/fault.ts";
-import { type JsonObject, texts } from "#base/json.ts";
+import { type JsonObject, text, texts } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { ownOrigin } from "#base/origin.ts";
 import { timestamp } from "#base/time.ts";
 import { type OutboxEvent, record } from "#outbox";
-import { entriesOf, tamper, verifyLogs } from "../audit.ts";
+import { newRoot } from "#base/uid.ts";
+import { entriesOf, tamper, verifyInSteps, verifyLogs } from "../audit.ts";
+import { openOwners } from "../owner.ts";
 import { openWorld, type World } from "../world.ts";
 import { bind, createIdentity } from "./installation.ts";
 
@@ -180,6 +182,46 @@ test("a caller who cannot list a group's identities and bindings sees none of it
   const refused = await world.call("gantry.audit.v1.AuditService/GetAuditEntry", { uid: String(theirs?.uid) }, { token: await world.token(watcher) });
   const absent = await world.call("gantry.audit.v1.AuditService/GetAuditEntry", { uid: `${group}/ffffffffffffffff` }, { token: await world.token(watcher) });
   assert.deepEqual([refused.code, refused.message], [codes.PERMISSION_DENIED, absent.message]);
+});
+
+test("an owner verifies the organization's log in steps, with the conclusion of gantry audit verify", async () => {
+  const token = await openOwners(world).token();
+  const listed = await entries({}, token);
+  const { reply, requests } = await verifyInSteps(world, group, { token, maxEntries: 7 });
+  const [first, last] = [listed[0] ?? {}, listed.at(-1) ?? {}];
+  const shown = ({ sequence, sealTime, hash }: JsonObject) => ({ sequence, sealTime, hash });
+  assert.deepEqual(reply, {
+    organizationUid: world.organization,
+    state: "AUDIT_VERIFICATION_STATE_INTACT",
+    entryCount: String(listed.length),
+    firstEntry: shown(first),
+    lastEntry: shown(last),
+    endSequence: last.sequence,
+    startTime: timestamp(world.clock.now),
+  });
+  assert.equal(requests, Math.ceil(listed.length / 7));
+  const { lines } = await verifyLogs(world, { group: world.organization });
+  assert.ok(lines[0]?.includes(`intact: ${listed.length} entries, the last is ${text(last, "sequence")} with hash ${text(last, "hash")}`), lines[0]);
+  for (const maxEntries of [-1, 10_001]) {
+    const { code } = await world.call("gantry.audit.v1.AuditService/VerifyAuditEntries", { uid: group, maxEntries }, { token });
+    assert.equal(code, codes.INVALID_ARGUMENT);
+  }
+});
+
+test("attack 395: a caller without the permissions in the whole organization learns nothing of its audit log by verifying it", async () => {
+  const verify = async (uid: string, token: string) => {
+    const { code, message } = await world.call("gantry.audit.v1.AuditService/VerifyAuditEntries", { uid }, { token });
+    return { code, message };
+  };
+  const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "verified by nobody else" } }), "uid");
+  const foreign = await openOwners(world).token(other);
+  const denied = await verify(world.organization, foreign);
+  assert.equal(denied.code, codes.PERMISSION_DENIED);
+  assert.deepEqual(await verify(newRoot(), foreign), denied);
+  // An owner below does not see how many entries the organization has.
+  const below = await identityAt(group, "owner below");
+  await bind(world, group, below, "owner");
+  assert.deepEqual(await verify(group, await world.token(below)), denied);
 });
 
 test("lists filter by caller, operation, subject, code, time and number, and order by each", async () => {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { objectList, text } from "#base/json.ts";
-import { sealAudit } from "../audit.ts";
+import { sealAudit, tamper } from "../audit.ts";
 import { openConsoleWorld, requireAccessible, requireOperations, requireViews, settled, showsText, type ConsoleWorld, views, visit } from "../console.ts";
 import { openOwners } from "../owner.ts";
 import type { World } from "../world.ts";
@@ -127,6 +127,58 @@ test("the page and an open entry pass axe and do not scroll sideways, for each s
     await settled(page);
     await requireAccessible(page, `${size.width} px, ${colorScheme}`);
   }
+  assert.deepEqual(problems, []);
+  await page.close();
+});
+
+test("the log of the organization is verified with progress, continues after an interruption, and names the place of a mismatch", async () => {
+  const { page, problems, requests } = await opened.openAs("owner", auditPath);
+  const section = page.locator("section.card", { hasText: "Verify the log" });
+  const button = (name: string) => section.locator("button", { hasText: name });
+  await page.locator("tbody a").first().waitFor();
+  assert.equal(await section.count(), 0, "the log is that of the whole organization");
+  await visit(page, "/console/first-organization/-/audit");
+  // Smaller steps than the console's, so that there are several; the second one waits.
+  const held = Promise.withResolvers<void>();
+  let steps = 0;
+  await page.route(/auditEntries\/[0-9a-f]+:verify/, async (route) => {
+    const url = new URL(route.request().url());
+    url.searchParams.set("maxEntries", "3");
+    if (++steps === 2) await held.promise;
+    await route.continue({ url: url.href }).catch(() => {});
+  });
+  await button("Verify").focus();
+  await page.keyboard.press("Enter");
+  await showsText(section, /3 entries verified/);
+  await requireAccessible(page, "a verification under way");
+  await button("Stop").click();
+  await showsText(section, /Interrupted after 3 entries/);
+  held.resolve();
+  // Another page does not lose what was verified.
+  await visit(page, auditPath);
+  await visit(page, "/console/first-organization/-/audit");
+  await showsText(section, /Interrupted after 3 entries/);
+  await requireAccessible(page, "an interrupted verification");
+  await button("Continue").click();
+  const { auditEntries = [] } = await world.ok("gantry.audit.v1.AuditService/ListAuditEntries", {
+    uidp: { descendantsOf: world.organization },
+    orderBy: "sequence desc",
+  });
+  const [last = {}, changed = {}] = objectList({ auditEntries }, "auditEntries");
+  await showsText(section, new RegExp(`No entry .* removed\\. Intact.*: from entry 1 of .* to entry ${text(last, "sequence")} of .*${text(last, "hash")}`));
+  await requireAccessible(page, "an intact log");
+  await tamper(world, "update audit_entries set user_agent = 'changed' where uid = $1", [text(changed, "uid")]);
+  await button("Verify again").click();
+  const mismatch = section.locator("li", { hasText: `Entry ${text(changed, "sequence")} (` });
+  await showsText(mismatch, /or the entry before it has been changed\./);
+  await requireViews(page, "a log that is not intact");
+  await visit(page, "/console/first-organization/-/audit?refused");
+  await mismatch.locator("a").focus();
+  await page.keyboard.press("Enter");
+  await page.locator(`.details[aria-label="Entry ${text(changed, "sequence")}"]`).waitFor();
+  await page.locator(".same-request summary").click();
+  await showsText(page.locator(".same-request"), new RegExp(`gantry audit entries verify ${world.organization}`));
+  requireOperations(requests);
   assert.deepEqual(problems, []);
   await page.close();
 });

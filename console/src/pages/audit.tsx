@@ -4,15 +4,19 @@ import { type FormEvent, type ReactNode, useEffect, useRef, useState } from "rea
 import type { AuditEntry, AuditEntryHistory, ListAuditEntriesResponse, SearchResult } from "../../../client/package.ts";
 import { useIdentities } from "../access/identities.ts";
 import { Picker } from "../access/picker.tsx";
+import { mine } from "../access/requests.ts";
 import { isUid, navigate, positionIn, useAddress, withParameter, withParameters } from "../address.ts";
 import { type Question, useAsk } from "../api.ts";
 import { deedOf, titleOf } from "../audit/operation.ts";
+import { entryOf, verificationOf } from "../audit/requests.ts";
+import { VerificationSection } from "../audit/verification.tsx";
 import { exactTime } from "../format.ts";
 import { boundsOf, type DayRange, Histogram, rangeIn } from "../histogram.tsx";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Copy, Empty, Icon, Link, Name, nameOr, Section, Time } from "../parts.tsx";
 import { identitiesOf } from "../people/requests.ts";
 import { namesOf, namesMax, type Place, pageFrom } from "../questions.ts";
+import { usePreview } from "../send.ts";
 import { texts } from "../texts/audit.ts";
 import { GroupFrame, type GroupPageProps } from "./group-frame.tsx";
 
@@ -266,14 +270,22 @@ export const AuditPage = ({ names, path }: GroupPageProps): ReactNode => {
   const group = path.at(-1)?.uid ?? "";
   const result = useAsk(entriesIn(group, filter, rangeIn(url), positionIn(url, "skip")));
   const history = useAsk(daysIn(group, filter));
-  const entries = result.data?.data.auditEntries ?? [];
+  const listed = result.data?.data.auditEntries ?? [];
+  const chosen = url.searchParams.get("entry") ?? "";
+  const known = listed.find(({ uid }) => uid === chosen);
+  const single = useAsk(result.data && !known && isUid(chosen) ? entryOf(chosen) : undefined).data?.data;
+  const open = known ?? single;
+  const entries = single ? [...listed, single] : listed;
+  const organization = path.length === 1 ? group : "";
+  const own = new Set(useAsk(organization === "" ? undefined : mine(organization)).data?.data.capabilities);
+  const mayVerify = own.has("identity.list") && own.has("role_bindings.list");
+  const verification = usePreview(verificationOf(organization, ""));
   const callers = [...new Set(entries.map(({ callerUid }) => callerUid).filter((uid) => uid !== ""))].sort();
   const identities = useAsk(callers.length > 0 ? identitiesOf(callers) : undefined).data?.data.identities ?? [];
   const named = new Map(identities.map((each) => [each.uid, each.name || each.email]));
   const subjects = [...new Set(entries.map(({ subject }) => subject).filter(isUid))].sort().slice(0, namesMax);
   const results = useAsk(subjects.length > 0 ? namesOf(subjects) : undefined).data?.data.results ?? [];
   const found = new Map(results.map((each) => [each.uid, each]));
-  const open = entries.find(({ uid }) => uid === url.searchParams.get("entry"));
   const columns: readonly Column<AuditEntry>[] = [
     {
       title: texts.what,
@@ -292,7 +304,7 @@ export const AuditPage = ({ names, path }: GroupPageProps): ReactNode => {
     { title: texts.when, cell: ({ createTime }) => <Time time={createTime} /> },
   ];
   return (
-    <GroupFrame names={names} path={path} current="audit" sent={[result.data?.sent, history.data?.sent]}>
+    <GroupFrame names={names} path={path} current="audit" sent={[result.data?.sent, history.data?.sent, mayVerify ? verification : undefined]}>
       <FilterForm key={url.search} path={path} filter={filter} />
       <Histogram
         result={history}
@@ -314,6 +326,7 @@ export const AuditPage = ({ names, path }: GroupPageProps): ReactNode => {
           </Empty>
         }
       />
+      {mayVerify ? <VerificationSection key={organization} uid={organization} /> : null}
     </GroupFrame>
   );
 };

@@ -8,5 +8,5 @@ export { recordLine, recordsOf } from "./record.ts";
 export type { RefusedCall } from "./refusals.ts";
 export { nextBase, type Restore, verifyRestores, writeRestore } from "./restores.ts";
 export { type RecordsVerdict, type RecordsVerdicts, verifyRecords } from "./verify-file.ts";
-export { isRecent, openPart, sealPart, type VerifiedPart } from "./verified-part.ts";
-export { type Verdict, verifyAllChains, verifyChain } from "./verify.ts";
+export { isRecent, openPart, openToken, sealPart, sealToken, type VerifiedEntry, type VerifiedPart } from "./verified-part.ts";
+export { type Problem, type Verdict, verifyAllChains, verifyChain } from "./verify.ts";

@@ -7,11 +7,16 @@ import type { Link } from "./chain.ts";
 import type { Head } from "./heads.ts";
 import { restoreBefore } from "./restores.ts";
 
+export interface VerifiedEntry extends Link {
+  /** RFC 3339. */
+  readonly sealTime: string;
+}
+
 /** The verified beginning of a chain. */
 export interface VerifiedPart {
   readonly root: string;
-  /** The last verified entry. */
-  readonly last: Link;
+  readonly first: VerifiedEntry;
+  readonly last: VerifiedEntry;
   readonly entries: number;
   /** The known end that these entries were compared with. */
   readonly known?: Link;
@@ -29,6 +34,15 @@ export const sealPart = (vault: Pick<Vault, "seal">, part: VerifiedPart): string
 /** Returns undefined for a text that was not sealed with this key. */
 export const openPart = (vault: Pick<Vault, "open">, sealed: string): VerifiedPart | undefined => {
   const opened = vault.open(purpose, sealed, boundWithin);
+  return opened === undefined ? undefined : (JSON.parse(opened) as VerifiedPart);
+};
+
+/** Returns a token for callers of the API: bound to the organization, and useless for a verification by command. */
+export const sealToken = (vault: Pick<Vault, "seal">, part: VerifiedPart): string => vault.seal(purpose, JSON.stringify(part), [part.root]);
+
+/** Returns undefined for a token that was not issued for this organization. */
+export const openToken = (vault: Pick<Vault, "open">, root: string, token: string): VerifiedPart | undefined => {
+  const opened = vault.open(purpose, token, [root]);
   return opened === undefined ? undefined : (JSON.parse(opened) as VerifiedPart);
 };
 

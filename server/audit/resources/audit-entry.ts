@@ -1,6 +1,7 @@
 // An entry of the audit log, written only by server/audit.
 
 import { history, resource, untilConditions } from "#kernel";
+import { verifyAuditEntries } from "./verify-audit-entries.ts";
 
 const message = "gantry.audit.v1.AuditEntry";
 
@@ -9,5 +10,5 @@ export const auditEntry = resource({
   message,
   table: "audit_entries",
   conditions: untilConditions,
-  methods: { GetAuditEntryHistory: { reads: history(message, "entryCount") } },
+  methods: { GetAuditEntryHistory: { reads: history(message, "entryCount") }, VerifyAuditEntries: { reads: verifyAuditEntries } },
 });

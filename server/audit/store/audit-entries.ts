@@ -1,6 +1,20 @@
 // Table audit_entries: the audit log, partitioned by month of sealing.
 
-import { type Column, columns, expression, json, nullableNumber, nullableText, number, type Read, type RowOf, text, timeText, type Write } from "#db";
+import {
+  type Column,
+  columns,
+  expression,
+  json,
+  nullableNumber,
+  nullableText,
+  number,
+  type Read,
+  type RowOf,
+  type StatementCost,
+  text,
+  timeText,
+  type Write,
+} from "#db";
 
 export interface AuditEntry {
   /** The path where it is logged, and its sequence. */
@@ -74,8 +88,8 @@ const entriesText = `
   where left(uid, 40) = $1 and sequence > $2 and sequence <= $3 order by sequence, uid limit $4`;
 
 /** Returns entries with after < sequence <= until. A valid chain has each number once, so a higher `count` reveals duplicates. */
-export const findAuditEntries = (rows: Read, root: string, after: number, until: number, count: number): Promise<StoredAuditEntry[]> =>
-  storedEntry.find(rows, entriesText, [root, after, until, count]);
+export const findAuditEntries = (rows: Read, root: string, after: number, until: number, count: number, cost?: StatementCost): Promise<StoredAuditEntry[]> =>
+  storedEntry.find(rows, entriesText, [root, after, until, count], cost);
 
 const lastEntry = columns({ sequence: number, hash: text });
 

@@ -3,6 +3,7 @@
 import type { Mutant } from "../mutant.ts";
 
 const verify = "server/audit/log/verify.ts";
+const verifyStep = "server/audit/resources/verify-audit-entries.ts";
 const verifiedPart = "server/audit/log/verified-part.ts";
 const verifyBackup = "server/backup/verify-backup.ts";
 const archive = "server/backup/archive.ts";
@@ -18,6 +19,14 @@ export const audit: readonly Mutant[] = [
   },
   { attack: 389, file: verifiedPart, find: "nowMs - sinceMs < limits.verifiedPartMs", replace: "true" },
   { attack: 389, file: verifiedPart, find: "return isKept && isCompared ? part", replace: "return isKept ? part" },
+  { attack: 394, file: verifyStep, find: "if (!isRecent(part, nowMs)) throw", replace: "if (false) throw" },
+  {
+    attack: 394,
+    file: verifiedPart,
+    find: "vault.seal(purpose, JSON.stringify(part), [part.root]);",
+    replace: "vault.seal(purpose, JSON.stringify(part), boundWithin);",
+  },
+  { attack: 395, file: verifyStep, find: "context.require(method.capabilities, root);", replace: "" },
   { attack: 182, file: verifyBackup, find: "if (manifest.sums !== sums) throw", replace: "if (false) throw" },
   { attack: 183, file: archive, find: "if (memberKindOf(name) === undefined) throw", replace: "if (false) throw" },
   { attack: 183, file: archive, find: 'if (header.type !== "file") throw', replace: "if (false) throw" },

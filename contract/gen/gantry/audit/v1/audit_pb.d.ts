@@ -5,7 +5,7 @@
 // @generated from file gantry/audit/v1/audit.proto (package gantry.audit.v1, syntax proto3)
 /* eslint-disable */
 
-import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
+import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import type { Message } from "@bufbuild/protobuf";
 import type { Timestamp, TimestampJson } from "@bufbuild/protobuf/wkt";
 import type { UIDPFilter, UIDPFilterJson } from "../../../chainguard/platform/common/uidp_pb.js";
@@ -790,6 +790,389 @@ export declare type AuditEntryDayJson = {
 export declare const AuditEntryDaySchema: GenMessage<AuditEntryDay, {jsonType: AuditEntryDayJson}>;
 
 /**
+ * The log to verify.
+ *
+ * @generated from message gantry.audit.v1.VerifyAuditEntriesRequest
+ */
+export declare type VerifyAuditEntriesRequest = Message<"gantry.audit.v1.VerifyAuditEntriesRequest"> & {
+  /**
+   * Uid of the organization, or of a group in it. The permissions are required in the whole organization.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid: string;
+
+  /**
+   * `continue_token` of the previous response; empty to begin with the first entry. INVALID_ARGUMENT if this server did not
+   * issue it for this organization, or if the verification began more than 24 hours ago.
+   *
+   * @generated from field: string continue_token = 2;
+   */
+  continueToken: string;
+
+  /**
+   * Most entries to verify with this request: 10,000 when absent. The server verifies fewer if they take more than a second.
+   *
+   * @generated from field: int32 max_entries = 3;
+   */
+  maxEntries: number;
+};
+
+/**
+ * The log to verify.
+ *
+ * @generated from message gantry.audit.v1.VerifyAuditEntriesRequest
+ */
+export declare type VerifyAuditEntriesRequestJson = {
+  /**
+   * Uid of the organization, or of a group in it. The permissions are required in the whole organization.
+   *
+   * @generated from field: string uid = 1;
+   */
+  uid?: string;
+
+  /**
+   * `continue_token` of the previous response; empty to begin with the first entry. INVALID_ARGUMENT if this server did not
+   * issue it for this organization, or if the verification began more than 24 hours ago.
+   *
+   * @generated from field: string continue_token = 2;
+   */
+  continueToken?: string;
+
+  /**
+   * Most entries to verify with this request: 10,000 when absent. The server verifies fewer if they take more than a second.
+   *
+   * @generated from field: int32 max_entries = 3;
+   */
+  maxEntries?: number;
+};
+
+/**
+ * Describes the message gantry.audit.v1.VerifyAuditEntriesRequest.
+ * Use `create(VerifyAuditEntriesRequestSchema)` to create a new message.
+ */
+export declare const VerifyAuditEntriesRequestSchema: GenMessage<VerifyAuditEntriesRequest, {jsonType: VerifyAuditEntriesRequestJson}>;
+
+/**
+ * Result of the requests so far.
+ *
+ * @generated from message gantry.audit.v1.AuditVerification
+ */
+export declare type AuditVerification = Message<"gantry.audit.v1.AuditVerification"> & {
+  /**
+   * Uid of the organization.
+   *
+   * @generated from field: string organization_uid = 1;
+   */
+  organizationUid: string;
+
+  /**
+   * Whether the verified entries are intact.
+   *
+   * @generated from field: gantry.audit.v1.AuditVerificationState state = 2;
+   */
+  state: AuditVerificationState;
+
+  /**
+   * Number of verified entries, including those of earlier requests.
+   *
+   * @generated from field: int64 entry_count = 3;
+   */
+  entryCount: bigint;
+
+  /**
+   * The first verified entry; absent if none was verified.
+   *
+   * @generated from field: gantry.audit.v1.VerifiedEntry first_entry = 4;
+   */
+  firstEntry?: VerifiedEntry | undefined;
+
+  /**
+   * The last verified entry; absent if none was verified. Keep it elsewhere: as long as a later verification is intact and
+   * the entry with this number still has this hash, no entry up to it was changed or removed.
+   *
+   * @generated from field: gantry.audit.v1.VerifiedEntry last_entry = 5;
+   */
+  lastEntry?: VerifiedEntry | undefined;
+
+  /**
+   * Number of the last entry of the log, from its seal. Absent if the seal is missing or cannot be opened.
+   *
+   * @generated from field: optional int64 end_sequence = 6;
+   */
+  endSequence?: bigint | undefined;
+
+  /**
+   * The problems; empty if the verified entries are intact. Entries after a break in the chain cannot be verified.
+   *
+   * @generated from field: repeated gantry.audit.v1.AuditProblem problems = 7;
+   */
+  problems: AuditProblem[];
+
+  /**
+   * Continues after the last verified entry; empty when there is nothing left to verify.
+   *
+   * @generated from field: string continue_token = 8;
+   */
+  continueToken: string;
+
+  /**
+   * When the verification of the first entry began. Changes to verified entries after that time are not detected.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 9;
+   */
+  startTime?: Timestamp | undefined;
+};
+
+/**
+ * Result of the requests so far.
+ *
+ * @generated from message gantry.audit.v1.AuditVerification
+ */
+export declare type AuditVerificationJson = {
+  /**
+   * Uid of the organization.
+   *
+   * @generated from field: string organization_uid = 1;
+   */
+  organizationUid?: string;
+
+  /**
+   * Whether the verified entries are intact.
+   *
+   * @generated from field: gantry.audit.v1.AuditVerificationState state = 2;
+   */
+  state?: AuditVerificationStateJson;
+
+  /**
+   * Number of verified entries, including those of earlier requests.
+   *
+   * @generated from field: int64 entry_count = 3;
+   */
+  entryCount?: string;
+
+  /**
+   * The first verified entry; absent if none was verified.
+   *
+   * @generated from field: gantry.audit.v1.VerifiedEntry first_entry = 4;
+   */
+  firstEntry?: VerifiedEntryJson;
+
+  /**
+   * The last verified entry; absent if none was verified. Keep it elsewhere: as long as a later verification is intact and
+   * the entry with this number still has this hash, no entry up to it was changed or removed.
+   *
+   * @generated from field: gantry.audit.v1.VerifiedEntry last_entry = 5;
+   */
+  lastEntry?: VerifiedEntryJson;
+
+  /**
+   * Number of the last entry of the log, from its seal. Absent if the seal is missing or cannot be opened.
+   *
+   * @generated from field: optional int64 end_sequence = 6;
+   */
+  endSequence?: string;
+
+  /**
+   * The problems; empty if the verified entries are intact. Entries after a break in the chain cannot be verified.
+   *
+   * @generated from field: repeated gantry.audit.v1.AuditProblem problems = 7;
+   */
+  problems?: AuditProblemJson[];
+
+  /**
+   * Continues after the last verified entry; empty when there is nothing left to verify.
+   *
+   * @generated from field: string continue_token = 8;
+   */
+  continueToken?: string;
+
+  /**
+   * When the verification of the first entry began. Changes to verified entries after that time are not detected.
+   *
+   * @generated from field: google.protobuf.Timestamp start_time = 9;
+   */
+  startTime?: TimestampJson;
+};
+
+/**
+ * Describes the message gantry.audit.v1.AuditVerification.
+ * Use `create(AuditVerificationSchema)` to create a new message.
+ */
+export declare const AuditVerificationSchema: GenMessage<AuditVerification, {jsonType: AuditVerificationJson}>;
+
+/**
+ * An entry of a verified chain.
+ *
+ * @generated from message gantry.audit.v1.VerifiedEntry
+ */
+export declare type VerifiedEntry = Message<"gantry.audit.v1.VerifiedEntry"> & {
+  /**
+   * Its number in the organization's log.
+   *
+   * @generated from field: int64 sequence = 1;
+   */
+  sequence: bigint;
+
+  /**
+   * When it was added to the chain.
+   *
+   * @generated from field: google.protobuf.Timestamp seal_time = 2;
+   */
+  sealTime?: Timestamp | undefined;
+
+  /**
+   * SHA-256 of this entry together with the hash of the entry before it, in hex.
+   *
+   * @generated from field: string hash = 3;
+   */
+  hash: string;
+};
+
+/**
+ * An entry of a verified chain.
+ *
+ * @generated from message gantry.audit.v1.VerifiedEntry
+ */
+export declare type VerifiedEntryJson = {
+  /**
+   * Its number in the organization's log.
+   *
+   * @generated from field: int64 sequence = 1;
+   */
+  sequence?: string;
+
+  /**
+   * When it was added to the chain.
+   *
+   * @generated from field: google.protobuf.Timestamp seal_time = 2;
+   */
+  sealTime?: TimestampJson;
+
+  /**
+   * SHA-256 of this entry together with the hash of the entry before it, in hex.
+   *
+   * @generated from field: string hash = 3;
+   */
+  hash?: string;
+};
+
+/**
+ * Describes the message gantry.audit.v1.VerifiedEntry.
+ * Use `create(VerifiedEntrySchema)` to create a new message.
+ */
+export declare const VerifiedEntrySchema: GenMessage<VerifiedEntry, {jsonType: VerifiedEntryJson}>;
+
+/**
+ * A place where a chain is not intact.
+ *
+ * @generated from message gantry.audit.v1.AuditProblem
+ */
+export declare type AuditProblem = Message<"gantry.audit.v1.AuditProblem"> & {
+  /**
+   * What is wrong, in one sentence without a period, as in the output of `gantry audit verify`.
+   *
+   * @generated from field: string description = 1;
+   */
+  description: string;
+
+  /**
+   * Number of the entry that is changed or missing; absent if the whole log is concerned.
+   *
+   * @generated from field: optional int64 sequence = 2;
+   */
+  sequence?: bigint | undefined;
+
+  /**
+   * Uid of the stored entry with this number; empty if it is missing.
+   *
+   * @generated from field: string entry_uid = 3;
+   */
+  entryUid: string;
+};
+
+/**
+ * A place where a chain is not intact.
+ *
+ * @generated from message gantry.audit.v1.AuditProblem
+ */
+export declare type AuditProblemJson = {
+  /**
+   * What is wrong, in one sentence without a period, as in the output of `gantry audit verify`.
+   *
+   * @generated from field: string description = 1;
+   */
+  description?: string;
+
+  /**
+   * Number of the entry that is changed or missing; absent if the whole log is concerned.
+   *
+   * @generated from field: optional int64 sequence = 2;
+   */
+  sequence?: string;
+
+  /**
+   * Uid of the stored entry with this number; empty if it is missing.
+   *
+   * @generated from field: string entry_uid = 3;
+   */
+  entryUid?: string;
+};
+
+/**
+ * Describes the message gantry.audit.v1.AuditProblem.
+ * Use `create(AuditProblemSchema)` to create a new message.
+ */
+export declare const AuditProblemSchema: GenMessage<AuditProblem, {jsonType: AuditProblemJson}>;
+
+/**
+ * Result of a verification.
+ *
+ * @generated from enum gantry.audit.v1.AuditVerificationState
+ */
+export enum AuditVerificationState {
+  /**
+   * Not given.
+   *
+   * @generated from enum value: AUDIT_VERIFICATION_STATE_UNSPECIFIED = 0;
+   */
+  UNSPECIFIED = 0,
+
+  /**
+   * Entries are left to verify. Those that were verified are intact.
+   *
+   * @generated from enum value: AUDIT_VERIFICATION_STATE_INTACT_SO_FAR = 1;
+   */
+  INTACT_SO_FAR = 1,
+
+  /**
+   * All entries were verified and are intact.
+   *
+   * @generated from enum value: AUDIT_VERIFICATION_STATE_INTACT = 2;
+   */
+  INTACT = 2,
+
+  /**
+   * There is a problem.
+   *
+   * @generated from enum value: AUDIT_VERIFICATION_STATE_NOT_INTACT = 3;
+   */
+  NOT_INTACT = 3,
+}
+
+/**
+ * Result of a verification.
+ *
+ * @generated from enum gantry.audit.v1.AuditVerificationState
+ */
+export declare type AuditVerificationStateJson = "AUDIT_VERIFICATION_STATE_UNSPECIFIED" | "AUDIT_VERIFICATION_STATE_INTACT_SO_FAR" | "AUDIT_VERIFICATION_STATE_INTACT" | "AUDIT_VERIFICATION_STATE_NOT_INTACT";
+
+/**
+ * Describes the enum gantry.audit.v1.AuditVerificationState.
+ */
+export declare const AuditVerificationStateSchema: GenEnum<AuditVerificationState, AuditVerificationStateJson>;
+
+/**
  * Completed, rehearsed and refused requests: every change, every write with validateOnly, every refused call, every
  * sign-in. Entries cannot be changed.
  *
@@ -825,6 +1208,17 @@ export declare const AuditService: GenService<{
     methodKind: "unary";
     input: typeof GetAuditEntryHistoryRequestSchema;
     output: typeof AuditEntryHistorySchema;
+  },
+  /**
+   * Verify the chain of hashes of an organization's audit log, a part with each request. Repeat the request with the returned
+   * `continue_token` until it is empty.
+   *
+   * @generated from rpc gantry.audit.v1.AuditService.VerifyAuditEntries
+   */
+  verifyAuditEntries: {
+    methodKind: "unary";
+    input: typeof VerifyAuditEntriesRequestSchema;
+    output: typeof AuditVerificationSchema;
   },
 }>;
 
