@@ -75,12 +75,12 @@ export const isUnreadChanged = async (rows: Read): Promise<boolean> =>
 
 const refreshKey = 730_141_294;
 
-/** A repo with many tags, of whose unread images a part is written. */
+/** Progress in a repo with many tags: its unread images are written in parts. */
 export interface UnreadPiece {
   readonly repoUid: string;
   /** The changes that the pieces together write. Later ones start again. */
   readonly changes: readonly string[];
-  /** Last tag whose digest is written. */
+  /** Last tag that was read. */
   readonly tag: string;
   /** After all tags: last image that was compared with the tags. */
   readonly digest: string | undefined;
