@@ -30,6 +30,10 @@ const replaced: Readonly<Record<string, string>> = {
   // Content has the URL of this run.
   organizationBytes: "1253",
   used: "1253",
+  // Entries of this run, as far as they are sealed.
+  entryCount: "2",
+  endSequence: "2",
+  sequence: "2",
   nextPageToken: "a page token",
   pageToken: "a page token",
   code: "an invite's code",

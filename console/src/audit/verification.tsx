@@ -69,7 +69,7 @@ const Problem = ({ problem: { description, entryUid } }: { readonly problem: Aud
   const url = useAddress();
   return (
     <li>
-      <span className="long">{texts.problem(description)}</span>{" "}
+      <div className="long">{texts.problem(description)}</div>
       {entryUid === "" ? null : (
         <Link href={withParameter(url, "entry", entryUid)} isSamePage>
           {texts.showEntry}
