@@ -7,7 +7,7 @@
 import { registerHooks } from "node:module";
 import { relative } from "node:path";
 import { type TestContext, test } from "node:test";
-import { pathToFileURL } from "node:url";
+import { fileURLToPath } from "node:url";
 
 interface GroupOptions {
   /** Folder to which titles are relative. */
@@ -48,9 +48,12 @@ const substituteFor = (url: string, testTimeoutMs: number): string => `
 
 const end = encodeURIComponent(substituteEnd);
 
-/** Runs the files at these paths. */
-export const runGroup = async (paths: readonly string[], { root, testTimeoutMs, fileTimeoutMs }: GroupOptions): Promise<void> => {
-  const urls = new Set(paths.map((path) => pathToFileURL(path).href));
+/** Runs files by their URLs, each with the function that imports it. */
+export const runGroup = async (
+  members: Readonly<Record<string, () => Promise<unknown>>>,
+  { root, testTimeoutMs, fileTimeoutMs }: GroupOptions,
+): Promise<void> => {
+  const urls = new Set(Object.keys(members));
   registerHooks({
     resolve: (specifier, context, next) =>
       specifier === "node:test" && urls.has(context.parentURL ?? "")
@@ -59,11 +62,10 @@ export const runGroup = async (paths: readonly string[], { root, testTimeoutMs, 
     load: (url, context, next) =>
       url.endsWith(end) ? { source: substituteFor(url.slice(0, -end.length), testTimeoutMs), format: "module", shortCircuit: true } : next(url, context),
   });
-  for (const path of paths)
-    await test(relative(root, path), { timeout: fileTimeoutMs }, async (context) => {
-      const { href } = pathToFileURL(path);
-      await import(href);
-      const { tests, before, after, beforeEach, afterEach } = ownOf(href);
+  for (const [url, load] of Object.entries(members))
+    await test(relative(root, fileURLToPath(url)), { timeout: fileTimeoutMs }, async (context) => {
+      await load();
+      const { tests, before, after, beforeEach, afterEach } = ownOf(url);
       for (const hook of after) context.after(hook);
       for (const hook of beforeEach) context.beforeEach(hook);
       for (const hook of afterEach) context.afterEach(hook);

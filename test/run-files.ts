@@ -6,6 +6,7 @@ import { join, relative } from "node:path";
 import { Readable } from "node:stream";
 import { run } from "node:test";
 import { spec, type TestEvent } from "node:test/reporters";
+import { pathToFileURL } from "node:url";
 import { substituteEnd } from "./group.ts";
 
 export interface Outcome {
@@ -39,8 +40,12 @@ const programsOf = (groups: readonly (readonly string[])[], folder: string, limi
   groups.flatMap((paths, index) => {
     if (paths.length < 2) return paths;
     const program = join(folder, `group-${index + 1}.test.mjs`);
-    const runner = JSON.stringify(new URL("group.ts", import.meta.url).href);
-    writeFileSync(program, `import { runGroup } from ${runner};\nawait runGroup(${JSON.stringify(paths)}, ${JSON.stringify({ root, ...limits })});\n`);
+    const members = paths.map((path) => JSON.stringify(pathToFileURL(path).href)).map((url) => `${url}: () => import(${url})`);
+    writeFileSync(
+      program,
+      `import { runGroup } from ${JSON.stringify(new URL("group.ts", import.meta.url).href)};
+      await runGroup({ ${members.join(", ")} }, ${JSON.stringify({ root, ...limits })});`,
+    );
     return [program];
   });
 

@@ -72,16 +72,21 @@ const files = (positionals.length > 0 ? positionals.map((path) => resolve(path))
 
 const nameOf = (path: string): string => relative(root, path);
 
-/** Finds a file that measures or changes its process, or uses what group.ts does not offer. */
-const ownsProcess =
-  /\bprocess\.(?:env\.\w+ = |memoryUsage|cpuUsage|on\()|delete process\.env|globalThis\.\w+ = |\bmock\b|setDefaultCACertificates|import \{[^}]*\b(?:suite|describe)\b[^}]*\} from "node:test"/;
+/** What a file contains that measures or changes its process, or uses what group.ts does not offer. */
+const ownsProcess = [
+  /\bprocess\.(?:env\.\w+ = |memoryUsage|cpuUsage|on\()/,
+  /\bdelete process\.env|\bglobalThis\.\w+ = |\bmock\b|\bsetDefaultCACertificates\b/,
+  /import \{[^}]*\b(?:suite|describe)\b[^}]*\} from "node:test"/,
+];
+
+const isAlone = (source: string): boolean => ownsProcess.some((pattern) => pattern.test(source));
 
 /** Files for each process: so many that it is worth its start, and so few that its memory stays small. */
 const groupSize = 24;
 
 /** Returns the files by process. Those of a group are taken from all folders, because files of one folder take similar time. */
 const groupsOf = (paths: readonly string[]): readonly (readonly string[])[] => {
-  const { alone = [], together = [] } = Object.groupBy(paths, (path) => (ownsProcess.test(readFileSync(path, "utf8")) ? "alone" : "together"));
+  const { alone = [], together = [] } = Object.groupBy(paths, (path) => (isAlone(readFileSync(path, "utf8")) ? "alone" : "together"));
   const groups = Array.from({ length: Math.ceil(together.length / groupSize) }, (_, first): string[] => {
     return together.filter((_, index) => index % Math.ceil(together.length / groupSize) === first);
   });
