@@ -18,34 +18,12 @@
 // A name that "/-/" or an address could not contain is replaced by the last part of the uid.
 
 import { useSyncExternalStore } from "react";
+import { type GroupPage, groupPages, type OwnPage, ownPages } from "./page-names.ts";
 
 export const root = "/console";
 
-export const groupPages = [
-  "findings",
-  "decisions",
-  "approvals",
-  "vex",
-  "access",
-  "identities",
-  "roles",
-  "bindings",
-  "robots",
-  "invites",
-  "sessions",
-  "providers",
-  "associations",
-  "rules",
-  "storage",
-  "events",
-  "webhooks",
-  "audit",
-  "deleted",
-] as const;
-export type GroupPage = (typeof groupPages)[number];
-
 export type Page =
-  | { readonly kind: "home" | "account" | "admin" }
+  | { readonly kind: "home" | Exclude<OwnPage, "advisories"> }
   /** Without an ID: all vulnerabilities. */
   | { readonly kind: "advisories"; readonly id: string | undefined }
   | { readonly kind: "group"; readonly names: readonly string[] }
@@ -67,8 +45,9 @@ export const isDigest = (text: string): boolean => /^sha256:[0-9a-f]{64}$/.test(
 
 /** Pages that belong to no group. */
 const ownPageAt = (name: string | undefined, item: string | undefined): Page => {
-  if (name === "advisories") return { kind: "advisories", id: item };
-  if ((name === "account" || name === "admin") && item === undefined) return { kind: name };
+  const page = ownPages.find((each) => each === name);
+  if (page === "advisories") return { kind: page, id: item };
+  if (page !== undefined && item === undefined) return { kind: page };
   return { kind: "unknown" };
 };
 

@@ -9,13 +9,13 @@ import {
   adminAddress,
   advisoriesAddress,
   advisoryAddress,
-  groupPages,
   navigate,
   type Page,
   root,
   segmentsAt,
   vulnerabilityIdIn,
 } from "./address.ts";
+import { groupPages } from "./page-names.ts";
 import { useAsk } from "./api.ts";
 import { Dialog } from "./dialog.tsx";
 import { showOverlay } from "./overlay.ts";

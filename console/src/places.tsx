@@ -1,7 +1,8 @@
 // Where the resources of a list are set: in the group of the page, or in groups and repos above and below it, by their names.
 
 import type { ReactNode } from "react";
-import { addressOf, type GroupPage, useAddress, withParameters } from "./address.ts";
+import { addressOf, useAddress, withParameters } from "./address.ts";
+import type { GroupPage } from "./page-names.ts";
 import { useAsk } from "./api.ts";
 import { Link, nameOr } from "./parts.tsx";
 import { namesOf, namesMax, type Place } from "./questions.ts";

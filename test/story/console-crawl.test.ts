@@ -5,7 +5,8 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { gunzipSync } from "node:zlib";
-import { requireAccessible, requireOperations, settled, visit, type Watched } from "../console.ts";
+import { groupPages, imageViews, ownPages } from "../../console/src/page-names.ts";
+import { callerKinds, requireAccessible, requireOperations, requireViews, settled, visit, type Watched } from "../console.ts";
 import { shareOf, shortOrLong } from "../length.ts";
 import { openPicturesWorld, type PicturesWorld } from "../console-pictures.ts";
 
@@ -18,39 +19,18 @@ before(async () => {
 after(() => opened?.close());
 
 const payments = "/console/acme/payments";
+/** Every page and view that the console has. */
 const starts = (): readonly string[] => {
   const image = `${payments}/-/repos/ledger/images/${opened.digest}`;
-  const views = ["findings", "packages", "layers", "signatures", "tags", "compare"].map((view) => `${image}?view=${view}`);
-  const ofGroup = [
-    "findings",
-    "decisions",
-    "approvals",
-    "vex",
-    "access",
-    "identities",
-    "roles",
-    "bindings",
-    "robots",
-    "invites",
-    "sessions",
-    "providers",
-    "associations",
-    "rules",
-    "storage",
-  ];
-  const others = ["events", "webhooks", "deleted", "audit"];
   return [
     "/console",
     "/console/acme",
     payments,
     `${payments}/-/repos/ledger?tag=2.1`,
-    image,
-    ...views,
-    ...[...ofGroup, ...others].map((name) => `${payments}/-/${name}`),
-    "/console/-/advisories",
+    ...imageViews.map((view) => `${image}?view=${view}`),
+    ...groupPages.map((name) => `${payments}/-/${name}`),
+    ...ownPages.map((name) => `/console/-/${name}`),
     "/console/-/advisories/CVE-2021-44906",
-    "/console/-/admin",
-    "/console/-/account",
   ];
 };
 
@@ -91,6 +71,25 @@ test("a crawl by links and by every button without consequences meets no error, 
   assert.ok(seen.size > 40, `${seen.size} addresses`);
   assert.ok(clicked > 40, `${clicked} buttons`);
   requireOperations(requests);
+});
+
+test("every page passes axe, violates no policy and scrolls in one direction only, for each kind of caller, size and theme", async (t) => {
+  const title = async (page: Watched["page"]): Promise<string> => (await page.locator("h1").first().textContent()) ?? "";
+  for (const kind of callerKinds)
+    await t.test(kind, async () => {
+      const { page, problems, requests } = await opened.openAs(kind);
+      for (const path of [...shareOf(starts(), 3), "/console/no/such/place"]) {
+        await visit(page, path);
+        await page.waitForLoadState("networkidle");
+        const isHidden = kind === "nobody" && path.startsWith("/console/acme");
+        assert.equal((await title(page)) === "Nothing at this address", isHidden || path === "/console/no/such/place", `${path}, ${kind}`);
+        // All hidden pages are the same.
+        if (!isHidden) await requireViews(page, `${path}, ${kind}`);
+      }
+      assert.deepEqual(problems, [], kind);
+      requireOperations(requests);
+      await page.close();
+    });
 });
 
 const megabyte = 1_000_000;

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { objectList, text } from "#base/json.ts";
-import { openConsoleWorld, requireAccessible, requireOperations, settled, showsText, showsTexts, type ConsoleWorld, views, visit } from "../console.ts";
+import { openConsoleWorld, requireAccessible, requireOperations, requireViews, showsText, showsTexts, type ConsoleWorld, visit } from "../console.ts";
 import { npm, pushImage } from "../image-layers.ts";
 import { openOwners } from "../owner.ts";
 import { openPusher } from "../pusher.ts";
@@ -122,11 +122,7 @@ test("findings are grouped by package, and a package leads to its findings", asy
   await showsText(rows.nth(1), /^pkg:npm\/cableLow1100(?:now|\d+ \w+ ago)$/);
   assert.equal(await rows.count(), 2);
   await showsText(page.locator(".notice"), /no source covers/);
-  for (const { size, colorScheme } of views) {
-    await page.setViewportSize(size);
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await requireAccessible(page, `${size.width} px, ${colorScheme}`);
-  }
+  await requireViews(page, "findings");
   await rows.first().locator("a").click();
   await page.locator(".card .count", { hasText: "1 finding" }).waitFor();
   await page.locator("tbody tr", { hasText: "CVE-2026-1001" }).waitFor();
@@ -160,11 +156,7 @@ test("a finding is decided after its effect is shown, leaves the list, and is op
   const dialog = page.locator("dialog");
   await dialog.locator("select:focus").waitFor();
   await dialog.locator("[role=status]", { hasText: "This concerns 1 finding in images" }).waitFor();
-  for (const { size, colorScheme } of views) {
-    await page.setViewportSize(size);
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await requireAccessible(page, `form, ${size.width} px, ${colorScheme}`);
-  }
+  await requireViews(page, "form");
   await page.keyboard.press("a");
   await dialog.locator("label", { hasText: "Accepted until" }).waitFor();
   const submit = dialog.locator("button[type=submit]");
@@ -190,12 +182,7 @@ test("a finding is decided after its effect is shown, leaves the list, and is op
   const decision = page.locator("tbody tr", { hasText: "CVE-2026-1002" });
   await decision.waitFor();
   await showsText(decision, /npm\/cable.*Not affected.*Nobody reaches this code\..*The vulnerable code is not in the component/);
-  for (const { size, colorScheme } of views) {
-    await page.setViewportSize(size);
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await settled(page);
-    await requireAccessible(page, `decisions, ${size.width} px, ${colorScheme}`);
-  }
+  await requireViews(page, "decisions");
   await decision.locator("button").click();
   await dialog.locator("button.danger").click();
   await dialog.waitFor({ state: "detached" });
@@ -230,12 +217,7 @@ test("the form says that another person must approve, and a decision of another 
   assert.ok(own && other);
   await showsText(own, /Not affected.*Waits for an approval/);
   await showsText(other, /False positive.*Waits for an approval/);
-  for (const { size, colorScheme } of views) {
-    await page.setViewportSize(size);
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await settled(page);
-    await requireAccessible(page, `pending decisions, ${size.width} px, ${colorScheme}`);
-  }
+  await requireViews(page, "pending decisions");
   const approve = async (row: typeof other): Promise<void> => {
     await row.getByRole("button", { name: "Approve" }).click();
     await dialog.locator(".form-actions .primary").click();
@@ -274,12 +256,7 @@ test("a caller who may not decide gets no button, and the page of decisions name
 test("the page passes axe and does not scroll sideways, for each size and theme, and shows nothing to a caller without permissions", async () => {
   const { page, problems } = await opened.openAs("owner", findingsPath);
   await page.locator("tbody tr").first().waitFor();
-  for (const { size, colorScheme } of views) {
-    await page.setViewportSize(size);
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await settled(page);
-    await requireAccessible(page, `${size.width} px, ${colorScheme}`);
-  }
+  await requireViews(page, "findings");
   assert.equal(await page.locator("main img, [onerror]").count(), 0);
   assert.deepEqual(problems, []);
   await page.close();
@@ -295,11 +272,7 @@ test("findings by day are drawn once two days were counted", async () => {
   const { page, problems, requests } = await opened.openAs("viewer", findingsPath);
   await page.locator(".card", { hasText: "Findings by day" }).locator(".trend .bar.critical").waitFor();
   await showsText(page.locator(".card", { hasText: "Findings by day" }).locator(".count"), /^0 on [-0-9]{10}, 2 on [-0-9]{10}$/);
-  for (const { size, colorScheme } of views) {
-    await page.setViewportSize(size);
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await requireAccessible(page, `${size.width} px, ${colorScheme}`);
-  }
+  await requireViews(page, "findings");
   requireOperations(requests);
   assert.deepEqual(problems, []);
   await page.close();
@@ -332,11 +305,7 @@ test("findings say whether the base image has their package, are filtered by bot
   assert.equal(await groups.count(), 2);
   await showsText(groups.filter({ hasText: "base:12" }), /^base:12Critical21/);
   await showsText(groups.filter({ hasText: "Unknown" }), /^UnknownCritical11/);
-  for (const { size, colorScheme } of views) {
-    await page.setViewportSize(size);
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await requireAccessible(page, `${size.width} px, ${colorScheme}`);
-  }
+  await requireViews(page, "findings");
   await groups.filter({ hasText: "base:12" }).locator("a").click();
   await page.waitForURL((url) => url.pathname.endsWith(base.digest));
   requireOperations(requests);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
-import { pageRequests, requireAccessible, requireOperations, settled, showsText, showsTexts, views, visit } from "../console.ts";
+import { pageRequests, requireOperations, requireViews, showsText, showsTexts, visit } from "../console.ts";
 import { hostile, imagePath, type ImagesWorld, openImagesWorld, organizationPath, repoPath } from "../console-images.ts";
 import { finishPullCounts } from "../../server/registry/resources/distribution/pull-records.ts";
 import type { Page } from "./browser.ts";
@@ -184,13 +184,7 @@ test("every view passes axe and does not scroll sideways, for each size and them
   const paths = ["overview", "findings", "packages", "layers", "signatures", "tags&tag=1.0", "pulls"].map((view) => viewOf("1.0", view));
   for (const path of [...paths, `${viewOf("1.1", "compare")}&with=1.0`, imagePath(opened.digests.broken)]) {
     await visit(page, path);
-    for (const { size, colorScheme } of views) {
-      await page.setViewportSize(size);
-      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-      await page.waitForLoadState("networkidle");
-      await settled(page);
-      await requireAccessible(page, `${path}, ${size.width} px, ${colorScheme}`);
-    }
+    await requireViews(page, path);
   }
   assert.deepEqual(problems, []);
   await page.close();

@@ -6,7 +6,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { asOwner } from "../database.ts";
 import { runGantry } from "../command-line.ts";
-import { openConsoleWorld, requireAccessible, showsText, type ConsoleWorld, views, visit } from "../console.ts";
+import { openConsoleWorld, requireViews, showsText, type ConsoleWorld, visit } from "../console.ts";
 import type { World } from "../world.ts";
 
 let opened: ConsoleWorld;
@@ -66,11 +66,7 @@ test("the operator's link names the operator and its permissions", async () => {
   const { page } = await opened.open(pathOf(await open(await world.token())));
   await page.locator("h1", { hasText: "Continue as" }).waitFor();
   await showsText(page.locator("main"), /The operator has all permissions on this server/);
-  for (const { size, colorScheme } of views) {
-    await page.setViewportSize(size);
-    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-    await requireAccessible(page, `offer, ${size.width} px, ${colorScheme}`);
-  }
+  await requireViews(page, "offer");
   await page.close();
 });
 

@@ -1,7 +1,7 @@
 // Frame of a group's pages: heading and sections above, requests of the page below.
 
 import type { ReactNode } from "react";
-import type { GroupPage } from "../address.ts";
+import type { GroupPage } from "../page-names.ts";
 import type { Sent } from "../api.ts";
 import type { Place } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";

@@ -2,7 +2,8 @@
 
 import type { ReactNode } from "react";
 import type { Group } from "../../../client/package.ts";
-import { addressOf, type GroupPage, groupPages } from "../address.ts";
+import { addressOf } from "../address.ts";
+import { type GroupPage, groupPages } from "../page-names.ts";
 import { useAsk } from "../api.ts";
 import { Badge, Copy, Name, Tabs, usePageTitle } from "../parts.tsx";
 import { parentOf } from "../places.tsx";

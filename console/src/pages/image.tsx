@@ -10,6 +10,7 @@ import { Reading, StateBadge } from "../images/coverage.tsx";
 import { ImageFindings } from "../images/findings.tsx";
 import { Layers } from "../images/layers.tsx";
 import { Overview } from "../images/overview.tsx";
+import { type ImageView, imageViews } from "../page-names.ts";
 import { Packages } from "../images/packages.tsx";
 import { ImagePulls } from "../images/pulls.tsx";
 import { Referrers } from "../images/referrers.tsx";
@@ -19,9 +20,6 @@ import { Copy, Failure, Link, Name, NotFound, Skeleton, Tabs, usePageTitle } fro
 import { architectures as architecturesOf, type Place, repoAt } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
 import { texts } from "../texts/images.ts";
-
-const views = ["overview", "findings", "packages", "layers", "signatures", "tags", "pulls", "compare"] as const;
-type View = (typeof views)[number];
 
 interface ImagePageProps {
   readonly names: readonly string[];
@@ -40,7 +38,7 @@ const noParameters = { skip: undefined, name: undefined, type: undefined, layer:
 const Content = ({ path, repo, digest }: ContentProps): ReactNode => {
   const url = useAddress();
   const wanted = url.searchParams.get("arch") ?? undefined;
-  const view: View = views.find((each) => each === url.searchParams.get("view")) ?? "overview";
+  const view: ImageView = imageViews.find((each) => each === url.searchParams.get("view")) ?? "overview";
   const known = useAsk(architecturesOf(repo.uid, digest));
   const architectures = known.data?.data.architectures ?? [];
   const current = wanted ?? (architectures.includes("amd64") ? "amd64" : architectures[0]);
@@ -88,7 +86,7 @@ const Content = ({ path, repo, digest }: ContentProps): ReactNode => {
       ) : null}
       <Tabs
         label={texts.imageSections}
-        tabs={views.map((key) => ({ key, title: texts[key], href: withParameters(url, { ...noParameters, view: key === "overview" ? undefined : key }) }))}
+        tabs={imageViews.map((key) => ({ key, title: texts[key], href: withParameters(url, { ...noParameters, view: key === "overview" ? undefined : key }) }))}
         current={view}
         isSamePage
       />
