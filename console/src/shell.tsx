@@ -9,6 +9,7 @@ import { shortDigest } from "./format.ts";
 import { HomePage, topmost } from "./pages/home.tsx";
 import { onDemand, Outdated } from "./on-demand.tsx";
 import { isApple, onKeyDown, showOverlay, useOverlay } from "./overlay.ts";
+import { Palette } from "./palette.tsx";
 import { Failure, Icon, Link, Name, NotFound, Skeleton } from "./parts.tsx";
 import { type Place as GroupPlace, placesAt, treeGroups, visibleGroups, whoAmI } from "./questions.ts";
 import { signOut, useSession } from "./session.ts";
@@ -36,8 +37,6 @@ const IdentitiesPage = onDemand(async () => (await import("./pages/identities.ts
 const RolesPage = onDemand(async () => (await import("./pages/roles.tsx")).RolesPage);
 const ChoicePage = onDemand(async () => (await import("./pages/choice.tsx")).ChoicePage);
 const Keys = onDemand(async () => (await import("./keys.tsx")).Keys);
-const loadPalette = async () => (await import("./palette.tsx")).Palette;
-const Palette = onDemand(loadPalette);
 const DecisionsPage = onDemand(async () => (await import("./pages/decisions.tsx")).DecisionsPage);
 const VexPage = onDemand(async () => (await import("./pages/vex.tsx")).VexPage);
 const WebhooksPage = onDemand(async () => (await import("./pages/webhooks.tsx")).WebhooksPage);
@@ -188,8 +187,6 @@ const Overlays = ({ page, path }: BreadcrumbProps): ReactNode => {
   const overlay = useOverlay();
   useEffect(() => {
     document.addEventListener("keydown", onKeyDown);
-    // It is there when somebody types right after opening it. `Palette` says if it cannot be loaded.
-    loadPalette().catch(() => {});
     return () => document.removeEventListener("keydown", onKeyDown);
   }, []);
   if (overlay === undefined) return null;
