@@ -37,6 +37,7 @@ const starts = (): readonly string[] => {
     "associations",
     "rules",
     "storage",
+    "libraries",
   ];
   const others = ["events", "webhooks", "deleted", "audit"];
   return [

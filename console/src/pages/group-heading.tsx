@@ -32,6 +32,7 @@ const frugal: ReadonlySet<string> = new Set([
   "events",
   "identities",
   "invites",
+  "libraries",
   "providers",
   "robots",
   "roles",
@@ -63,6 +64,7 @@ const sectionOf = {
   webhooks: "activity",
   rules: "maintenance",
   storage: "maintenance",
+  libraries: "maintenance",
   deleted: "maintenance",
 } as const satisfies Record<PageOfGroup, string>;
 
