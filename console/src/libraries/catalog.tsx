@@ -141,13 +141,13 @@ export const CatalogVersions = ({ artifact }: { readonly artifact: string }): Re
   const name = result.data?.data.artifactVersions[0]?.name;
   return (
     <>
-      <nav className="states" aria-label={texts.catalog}>
-        <Link className="button" href={withParameters(url, { artifact: undefined, skip: undefined })} isSamePage>
-          {texts.allLibraries}
-        </Link>
-      </nav>
       <ListSection
         title={name === undefined ? texts.versions : texts.versionsOf(name)}
+        action={
+          <Link className="button quiet-button" href={withParameters(url, { artifact: undefined, skip: undefined })} isSamePage>
+            {texts.allLibraries}
+          </Link>
+        }
         result={result}
         itemsOf={(data) => data.artifactVersions}
         columns={versionColumns}

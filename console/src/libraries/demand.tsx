@@ -84,13 +84,13 @@ export const DemandedVersions = ({ group, library }: { readonly group: string; r
   const result = useAsk(demandedVersions(group, ecosystem, library, positionIn(url, "skip")));
   return (
     <>
-      <nav className="states" aria-label={texts.demand}>
-        <Link className="button" href={withParameters(url, { library: undefined, ecosystem: undefined, skip: undefined })} isSamePage>
-          {texts.allLibraries}
-        </Link>
-      </nav>
       <ListSection
         title={texts.versionsOf(library)}
+        action={
+          <Link className="button quiet-button" href={withParameters(url, { library: undefined, ecosystem: undefined, skip: undefined })} isSamePage>
+            {texts.allLibraries}
+          </Link>
+        }
         result={result}
         itemsOf={(data) => data.requestedLibraryVersions}
         columns={versionColumns(url)}
