@@ -228,6 +228,7 @@ test("each view passes axe in each size and theme with four requests at most, an
   const views = ["", `?request=${encodeURIComponent(uid)}`, "?view=demand", "?view=catalog"];
   for (const view of views) {
     await visit(page, "/console/first-organization/payments");
+    await page.waitForLoadState("networkidle");
     const start = requests.length;
     await visit(page, librariesPath + view);
     await page.waitForLoadState("networkidle");
