@@ -9,6 +9,7 @@
 //   /console/acme/-/approvals       decisions that wait for an approval, and approval policies; vex: trusted sources of VEX
 //   /console/acme/-/robots          identities that machines assume
 //   /console/acme/-/rules           retention rules and immutable tags; storage: used bytes and the quota; events: recorded events
+//   /console/acme/-/libraries       requested libraries, and the catalog of libraries
 //   /console/acme/-/invites         invites, likewise sessions, providers, associations, webhooks, audit and deleted
 //   /console/-/account              the user's own sessions and memberships
 //   /console/-/advisories           vulnerabilities in all images that the user sees; one by its ID: advisories/CVE-…

@@ -17,6 +17,7 @@ export const groupPages = [
   "associations",
   "rules",
   "storage",
+  "libraries",
   "events",
   "webhooks",
   "audit",

@@ -26,6 +26,7 @@ const DeletedPage = onDemand(async () => (await import("./pages/deleted.tsx")).D
 const FindingsPage = onDemand(async () => (await import("./pages/findings.tsx")).FindingsPage);
 const GroupPage = onDemand(async () => (await import("./pages/group.tsx")).GroupPage);
 const InvitesPage = onDemand(async () => (await import("./pages/invites.tsx")).InvitesPage);
+const LibrariesPage = onDemand(async () => (await import("./pages/libraries.tsx")).LibrariesPage);
 const ProvidersPage = onDemand(async () => (await import("./pages/providers.tsx")).ProvidersPage);
 const RobotsPage = onDemand(async () => (await import("./pages/robots.tsx")).RobotsPage);
 const RulesPage = onDemand(async () => (await import("./pages/rules.tsx")).RulesPage);
@@ -138,6 +139,7 @@ const groupPages = {
   findings: FindingsPage,
   identities: IdentitiesPage,
   invites: InvitesPage,
+  libraries: LibrariesPage,
   providers: ProvidersPage,
   robots: RobotsPage,
   roles: RolesPage,

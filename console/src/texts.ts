@@ -104,6 +104,7 @@ export const texts = {
   robots: "Robot accounts",
   rules: "Tag rules",
   storage: "Storage",
+  libraries: "Libraries",
   events: "Events",
   groupCount: (number: number): string => counted(number, "group", "groups"),
   digest: "Digest",

@@ -33,6 +33,7 @@ const frugal: ReadonlySet<string> = new Set([
   "events",
   "identities",
   "invites",
+  "libraries",
   "providers",
   "robots",
   "roles",
@@ -64,6 +65,7 @@ const sectionOf = {
   webhooks: "activity",
   rules: "maintenance",
   storage: "maintenance",
+  libraries: "maintenance",
   deleted: "maintenance",
 } as const satisfies Record<PageOfGroup, string>;
 
