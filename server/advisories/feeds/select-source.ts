@@ -426,7 +426,10 @@ export const tellParts = async (
     return facts.older.length > 0 || documents.slice(first - count, first).some(({ isOlder }) => isOlder);
   });
   return {
-    counts: [facts.counts, other].reduce<OwnedCounts>(addOwnedCounts, addOwnedCounts(counts, { ...noOwnedCounts, group: { ...noCounts, unchanged: older.length } })),
+    counts: [facts.counts, other].reduce<OwnedCounts>(
+      addOwnedCounts,
+      addOwnedCounts(counts, { ...noOwnedCounts, group: { ...noCounts, unchanged: older.length } }),
+    ),
     older: [...older, ...facts.older],
     olderParts,
   };
