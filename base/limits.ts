@@ -293,6 +293,8 @@ export const limits = {
   coverageRowsMax: 20_000,
   /** Names of missing release files that the API lists. */
   feedAbsentFilesMax: 100,
+  /** Records of a source that the API lists as held back: enough to judge a drop, in about 3 MB. */
+  feedHeldRecordsMax: 10_000,
   /**
    * Feed downloads: total time (OSV's archive exceeds a gigabyte and goes to a file), silence, free disk space, redirects. Other
    * responses are short.

@@ -4464,6 +4464,38 @@ export interface HeadlessSession {
   encryptedIdtoken: string;
 }
 
+/** A record that the last run of its source held back. */
+export interface HeldRecord {
+  /** Its uid: that of the source, and 16 hex characters. Later runs that hold the same record back keep it. */
+  uid: string;
+  /** ID of the record (a name, for libraries, images and lifecycles), or of the document that has it. */
+  recordId: string;
+  /** Package of an advisory; otherwise empty. */
+  packageName: string;
+  /** Whether a withdrawal or an older version is held back. */
+  kind: HeldRecordKind;
+  /** When the stored record was last modified at its origin; absent if its format does not say. */
+  modifyTime?: string;
+  /** When the version that the source has now was modified; absent for a withdrawal. */
+  sourceModifyTime?: string;
+  /** Since when each run has held it back. */
+  holdTime?: string;
+}
+
+/**
+ * What was held back.
+ *
+ * - `HELD_RECORD_KIND_UNSPECIFIED`: Not set.
+ * - `HELD_RECORD_KIND_WITHDRAWAL`: The source no longer has the record, which stays until its withdrawal is
+ * allowed.
+ * - `HELD_RECORD_KIND_OLDER`: The source has an older version of the record, which does not replace the stored
+ * one.
+ */
+export type HeldRecordKind =
+  | "HELD_RECORD_KIND_UNSPECIFIED"
+  | "HELD_RECORD_KIND_WITHDRAWAL"
+  | "HELD_RECORD_KIND_OLDER";
+
 /** A Helm chart that an image comes with. */
 export interface Helm {
   /** Name of the chart. */
@@ -6245,6 +6277,36 @@ export interface ListGroupsRequest {
 export interface ListGroupsResponse {
   /** The groups of this page. */
   groups: Group[];
+  /** Token for the next page; empty on the last one. */
+  nextPageToken: string;
+  /** How many results match in all, over every page. */
+  totalCount?: string;
+  /** The `skip` of the request. */
+  skipped: number;
+}
+
+/** Which held records to list; all when nothing is set. */
+export interface ListHeldRecordsRequest {
+  /** Only what is directly in this group. Short for `uidp: { childrenOf: parent }`. */
+  parent?: string | undefined;
+  /** Narrows the list by place in the hierarchy: `childrenOf` the uid of a source lists its records. */
+  uidp?: UIDPFilterInput | undefined;
+  /** Only records of this kind; absent or unspecified: all. */
+  kind?: HeldRecordKind | undefined;
+  /** Results per page (default: 50, maximum: 200). */
+  pageSize?: number | undefined;
+  /** `next_page_token` of the page before; empty for the first page. */
+  pageToken?: string | undefined;
+  /** Field to order by, optionally followed by `asc` or `desc`. */
+  orderBy?: string | undefined;
+  /** Results to leave out at the start of the page. */
+  skip?: number | undefined;
+}
+
+/** One page of held records. */
+export interface ListHeldRecordsResponse {
+  /** The held records of this page. */
+  heldRecords: HeldRecord[];
   /** Token for the next page; empty on the last one. */
   nextPageToken: string;
   /** How many results match in all, over every page. */

@@ -137,6 +137,7 @@ export const operations = {
   eventsSubscriptionsRotateSecret: { name: "gantry.events.v1.DeliveriesService/RotateSubscriptionSecret", verb: "POST", path: "/gantry/v1/subscriptions/{subscriptionUid=**}:rotateSecret", body: "*", writes: true, reply: "RotateSubscriptionSecretResponse" },
   eventsSubscriptionsEnable: { name: "gantry.events.v1.DeliveriesService/EnableSubscription", verb: "POST", path: "/gantry/v1/subscriptions/{subscriptionUid=**}:enable", body: "*", writes: true, reply: "EnableSubscriptionResponse" },
   advisoryFeedsList: { name: "gantry.feeds.v1.FeedsService/ListFeeds", verb: "GET", path: "/gantry/v1/feeds", items: "feeds", reply: "ListFeedsResponse", parent: true },
+  advisoryHeldRecordsList: { name: "gantry.feeds.v1.HeldRecordsService/ListHeldRecords", verb: "GET", path: "/gantry/v1/heldRecords", items: "heldRecords", reply: "ListHeldRecordsResponse", parent: true },
   advisoryOsvQuery: { name: "gantry.feeds.v1.OsvService/QueryOsv", verb: "POST", path: "/osv/v1/query", body: "*" },
   advisoryOsvQueryBatch: { name: "gantry.feeds.v1.OsvService/QueryOsvBatch", verb: "POST", path: "/osv/v1/querybatch", body: "*" },
   advisoryOsvReadRecord: { name: "gantry.feeds.v1.OsvService/ReadOsvRecord", verb: "GET", path: "/osv/v1/vulns/{id}" },

@@ -176,6 +176,7 @@ import type {
   GroupInviteRequest,
   GroupInviteV1,
   HeadlessSession,
+  HeldRecord,
   Helm,
   HelmRequest,
   Identity,
@@ -234,6 +235,8 @@ import type {
   ListGroupSessionsResponse,
   ListGroupsRequest,
   ListGroupsResponse,
+  ListHeldRecordsRequest,
+  ListHeldRecordsResponse,
   ListIdentitiesRequest,
   ListIdentitiesResponse,
   ListIdentityProvidersRequest,
@@ -525,6 +528,30 @@ export class AdvisoryFeedsApi {
   }
 }
 
+/** Records that imports held back. Written by imports; a run replaces those of its source. */
+export class AdvisoryHeldRecordsApi {
+  readonly #client: TypedClient;
+
+  constructor(client: TypedClient) {
+    this.#client = client;
+  }
+
+  /**
+   * List the records that the last runs of the sources visible to the caller held back, 10,000 at most of each
+   * source. `heldRecordCount` of the source counts all.
+   *
+   * Needs `advisories.list`.
+   *
+   * @example
+   * ```ts
+   * for await (const heldRecord of gantry.advisory.heldRecords.list()) console.log(heldRecord.uid);
+   * ```
+   */
+  list(request: ListHeldRecordsRequest = {}, options?: ListOptions): List<HeldRecord, ListHeldRecordsResponse> {
+    return this.#client.list(operations.advisoryHeldRecordsList, request, options);
+  }
+}
+
 /**
  * Records of OSV, in the protocol of osv.dev: the public ones, and those of the groups that the caller sees. The
  * answers are documents of the OSV schema.
@@ -803,6 +830,8 @@ export class AdvisoryApi {
   readonly images: AdvisoryImagesApi;
   /** Sources of advisories, vulnerability records, libraries, images and lifecycles. Written by imports. */
   readonly feeds: AdvisoryFeedsApi;
+  /** Records that imports held back. Written by imports; a run replaces those of its source. */
+  readonly heldRecords: AdvisoryHeldRecordsApi;
   /**
    * Records of OSV, in the protocol of osv.dev: the public ones, and those of the groups that the caller sees. The
    * answers are documents of the OSV schema.
@@ -834,6 +863,7 @@ export class AdvisoryApi {
     this.vulnerabilityMetadata = new AdvisoryVulnerabilityMetadataApi(client);
     this.images = new AdvisoryImagesApi(client);
     this.feeds = new AdvisoryFeedsApi(client);
+    this.heldRecords = new AdvisoryHeldRecordsApi(client);
     this.osv = new AdvisoryOsvApi(client);
     this.feedFiles = new AdvisoryFeedFilesApi(client);
     this.openVex = new AdvisoryOpenVexApi(client);

@@ -17,6 +17,8 @@ interface ListSectionProps<Data, Item> {
   /** Name of the position in the address. */
   readonly parameter: string;
   readonly empty: ReactNode;
+  /** Below the table. */
+  readonly after?: ReactNode;
 }
 
 export const ListSection = <Data extends { readonly totalCount?: string }, Item extends { readonly uid: string }>({
@@ -29,6 +31,7 @@ export const ListSection = <Data extends { readonly totalCount?: string }, Item 
   count,
   parameter,
   empty,
+  after,
 }: ListSectionProps<Data, Item>): ReactNode => {
   const data = result.data?.data;
   const total = Number(data?.totalCount ?? 0);
@@ -52,6 +55,7 @@ export const ListSection = <Data extends { readonly totalCount?: string }, Item 
       {about === undefined ? null : <p className="about section-about">{about}</p>}
       {body()}
       {data === undefined || result.error ? null : <Pager total={total} parameter={parameter} what={title} />}
+      {after}
     </Section>
   );
 };

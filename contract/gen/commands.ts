@@ -138,6 +138,7 @@ export const commands: readonly (readonly [domain: string, resource: string, ver
   ["events","subscriptions","rotate-secret","gantry.events.v1.DeliveriesService/RotateSubscriptionSecret","Create a new signing secret for the deliveries of a subscription"],
   ["events","subscriptions","enable","gantry.events.v1.DeliveriesService/EnableSubscription","Enable a subscription that was disabled because its sink failed for too long"],
   ["advisory","feeds","list","gantry.feeds.v1.FeedsService/ListFeeds","List the imported sources of the groups visible to the caller, with the state of the last run"],
+  ["advisory","held-records","list","gantry.feeds.v1.HeldRecordsService/ListHeldRecords","List the records that the last runs of the sources visible to the caller held back, 10,000 at most of each source"],
   ["advisory","osv","query","gantry.feeds.v1.OsvService/QueryOsv","Query the records of a package or a commit (osv.dev's `query`)"],
   ["advisory","osv","query-batch","gantry.feeds.v1.OsvService/QueryOsvBatch","Query the record IDs of several packages or commits (osv.dev's `querybatch`)"],
   ["advisory","osv","read-record","gantry.feeds.v1.OsvService/ReadOsvRecord","Get a record by its ID (osv.dev's `vulns`)"],

@@ -50,6 +50,7 @@ import { file_gantry_decisions_v1_decisions } from "./gantry/decisions/v1/decisi
 import { file_gantry_deletions_v1_deletions } from "./gantry/deletions/v1/deletions_pb.js";
 import { file_gantry_events_v1_events } from "./gantry/events/v1/events_pb.js";
 import { file_gantry_feeds_v1_feeds } from "./gantry/feeds/v1/feeds_pb.js";
+import { file_gantry_feeds_v1_held_records } from "./gantry/feeds/v1/held_records_pb.js";
 import { file_gantry_feeds_v1_scanners } from "./gantry/feeds/v1/scanners_pb.js";
 import { file_gantry_findings_v1_due_dates } from "./gantry/findings/v1/due_dates_pb.js";
 import { file_gantry_findings_v1_events } from "./gantry/findings/v1/events_pb.js";
@@ -130,6 +131,7 @@ export const files = [
   file_gantry_deletions_v1_deletions,
   file_gantry_events_v1_events,
   file_gantry_feeds_v1_feeds,
+  file_gantry_feeds_v1_held_records,
   file_gantry_feeds_v1_scanners,
   file_gantry_findings_v1_due_dates,
   file_gantry_findings_v1_events,

@@ -5,7 +5,7 @@ import { type JsonObject, text } from "#base/json.ts";
 import { limits } from "#base/limits.ts";
 import { rootOf } from "#base/uid.ts";
 import { matchImages } from "#advisories/feeds";
-import { type FeedRecord, insertSboms, openFeed, writeFindingDay } from "#advisories/store";
+import { type FeedRecord, insertSboms, openFeed, writeFindingDay, writeHeldRecords } from "#advisories/store";
 import { insertManifest } from "#registry/store";
 import { registerPerson } from "../../server/application/person.ts";
 import { beginSession, newSessionId } from "../../server/iam/signin/session.ts";
@@ -164,6 +164,18 @@ const grownFeed = async (world: World, place: string): Promise<JsonObject> => {
   return ((feeds ?? []) as JsonObject[]).find(({ sourceName }) => sourceName === source) ?? firstRow({}, "feeds");
 };
 
+/** Creates a source whose last run held one record back. */
+const grownHeldRecord = async (world: World, place: string): Promise<JsonObject> => {
+  const { store, clock } = world.server.application.services;
+  const recordId = `GROWN-${++made}`;
+  const opened = { kind: "advisories", group: place, source: recordId, sourceName: recordId, manner: "", license: undefined, author: "" };
+  const held = { kind: "WITHDRAWAL", key: recordId, recordId, packageName: "lantern", modifyTime: "2026-01-01T00:00:00Z", sourceModifyTime: "" } as const;
+  await store.write(async (rows) => writeHeldRecords(rows, (await openFeed(rows, opened)).id, [held], clock()));
+  const request = { uidp: { descendantsOf: place }, orderBy: "record_id desc", pageSize: 200 };
+  const { heldRecords } = await world.ok("gantry.feeds.v1.HeldRecordsService/ListHeldRecords", request);
+  return ((heldRecords ?? []) as JsonObject[]).find((each) => each.recordId === recordId) ?? firstRow({}, "heldRecords");
+};
+
 /** For each group: the user of its sessions, and the identity provider of their sign-in. */
 const signedIn = new Map<string, Promise<readonly [person: string, identityProviderUid: string]>>();
 
@@ -246,6 +258,7 @@ export const grown: Readonly<Record<string, (world: World, place: string) => Pro
   "gantry.audit.v1.AuditEntry": grownEntry,
   "gantry.deletions.v1.Deletion": grownDeletion,
   "gantry.feeds.v1.Feed": grownFeed,
+  "gantry.feeds.v1.HeldRecord": grownHeldRecord,
   "gantry.findings.v1.Finding": grownFinding,
   "gantry.images.v1.AffectedImage": grownAffectedImage,
   "gantry.images.v1.ImageContents": grownContents,

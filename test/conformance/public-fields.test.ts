@@ -241,6 +241,7 @@ const withoutCommonFields: Readonly<Record<string, readonly string[]>> = {
   "gantry.events.v1.Event": ["update_time"],
   "gantry.events.v1.EventHistory": ["uid", "create_time", "update_time"],
   "gantry.feeds.v1.Feed": ["create_time", "update_time"],
+  "gantry.feeds.v1.HeldRecord": ["create_time", "update_time"],
   "gantry.findings.v1.FindingHistory": ["uid", "create_time", "update_time"],
   "gantry.memberships.v1.Membership": ["uid", "create_time", "update_time"],
   "gantry.organizations.v1.Quotas": ["uid", "create_time", "update_time"],

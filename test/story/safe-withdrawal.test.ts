@@ -3,9 +3,10 @@
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach, test } from "node:test";
-import { isObject, type JsonObject, part, text, texts } from "#base/json.ts";
+import { isObject, type JsonObject, objectList, part, text, texts } from "#base/json.ts";
 import { type FeedSummary, undoImport, type UndoSummary } from "#advisories/feeds";
 import { zipArchive } from "../../server/advisories/feeds/parse/zip.fixture.ts";
+import { openOwners } from "../owner.ts";
 import { openWorld, type World } from "../world.ts";
 import { type FeedAnswer, type FeedServer, openFeedServer } from "./feed-server.ts";
 import { readAll, runImport } from "./import.ts";
@@ -51,6 +52,7 @@ interface State {
   readonly state: string;
   readonly detail: string;
   readonly heldReason: string;
+  readonly heldRecords: number;
   readonly absentFiles: readonly string[];
 }
 
@@ -62,9 +64,18 @@ const stateOf = async (source: string): Promise<State> => {
     state: text(found, "state").replace("FEED_STATE_", ""),
     detail: text(found, "detail"),
     heldReason: text(found, "holdReason").replace("FEED_HOLD_REASON_", ""),
+    heldRecords: Number(found.heldRecordCount),
     absentFiles: texts(found, "absentFiles"),
   };
 };
+
+const heldOf = async (source: string, request: JsonObject = {}): Promise<JsonObject[]> => {
+  const feeds = await readAll(world, "gantry.feeds.v1.FeedsService/ListFeeds", "feeds", {});
+  const uid = text(feeds.find(({ sourceName }) => sourceName === source.replace("http://", "")) ?? {}, "uid");
+  return readAll(world, "gantry.feeds.v1.HeldRecordsService/ListHeldRecords", "heldRecords", { uidp: { childrenOf: uid }, ...request });
+};
+
+const heldIds = async (source: string): Promise<string[]> => (await heldOf(source)).map((each) => text(each, "recordId"));
 
 const advisories = (source: string, options: Parameters<typeof runImport>[3] = {}): Promise<FeedSummary> => runImport(world, "advisories", [source], options);
 
@@ -99,8 +110,12 @@ test("an empty, shrunken or unreadable response withdraws nothing, and the sourc
     const said = await stateOf(source);
     assert.equal(said.state, state, `${name}: ${said.detail}`);
     assert.match(said.detail, why, name);
+    const kept = index === 0 ? all : all.slice(1);
+    const heldBack = await heldIds(source);
+    assert.equal(heldBack.length, said.heldRecords, name);
+    if (index < 3) assert.deepEqual(heldBack, kept, `${name}: the list has exactly the records that would be withdrawn`);
     feed.answers.set(path, { body: whole });
-    assert.deepEqual([(await advisories(source)).held, (await stateOf(source)).state], [[], "OK"], name);
+    assert.deepEqual([(await advisories(source)).held, (await stateOf(source)).state, await heldIds(source)], [[], "OK", []], name);
   }
 });
 
@@ -113,11 +128,33 @@ test("a run imports what it reads even if it holds back missing records, and the
   const done = await advisories(source);
   assert.deepEqual([done.new, done.withdrawn, done.held.length], [1, 0, 1]);
   assert.equal(await countListed("PARTLY"), 41);
-  assert.deepEqual((await advisories(source)).withdrawn, 0, "the same a second time");
+  const held = await heldOf(source, { kind: "HELD_RECORD_KIND_WITHDRAWAL" });
+  assert.deepEqual(
+    held.map(({ recordId, packageName, modifyTime, sourceModifyTime }) => [recordId, packageName, modifyTime, sourceModifyTime]),
+    all.slice(20).map((id) => [id, "example.com/lantern", "2026-01-02T00:00:00.000Z", undefined]),
+  );
+  assert.deepEqual(await heldOf(source, { kind: "HELD_RECORD_KIND_OLDER" }), []);
+  world.clock.now += hourMs;
+  feed.answers.set("/partly.zip", { body: archive([...all.slice(0, 19), "PARTLY-NEW"]) });
+  assert.deepEqual((await advisories(source)).withdrawn, 0, "one more is missing a second time");
+  const [first, ...again] = await heldOf(source);
+  assert.deepEqual([first?.recordId, again], [all[19], held], "records keep their uid and the time since when they are held back");
+  assert.notEqual(first?.holdTime, again[0]?.holdTime);
+  const owners = openOwners(world);
+  const list = "gantry.feeds.v1.HeldRecordsService/ListHeldRecords";
+  const page = await owners.world().ok(list, { pageSize: 2, skip: 3, orderBy: "record_id desc" });
+  const other = text(await world.ok("iam.GroupsService/CreateGroup", { group: { name: "held-elsewhere" } }), "uid");
+  assert.deepEqual(
+    [objectList(page, "heldRecords").map(({ recordId }) => recordId), page.totalCount],
+    [[all[36], all[35]], "21"],
+    "the owner sees a page and the exact total",
+  );
+  const nothing = await world.ok(list, {}, { token: await owners.token(other) });
+  assert.deepEqual([nothing.heldRecords ?? [], nothing.totalCount], [[], "0"], "another tenant sees nothing");
   const allowed = await advisories(source, { allowWithdrawals: true });
-  assert.deepEqual([allowed.withdrawn, allowed.held], [20, []]);
-  assert.equal(await countListed("PARTLY"), 21);
-  feed.answers.set("/partly.zip", { body: archive([...all.slice(1, 20), "PARTLY-NEW"]) });
+  assert.deepEqual([allowed.withdrawn, allowed.held, await heldOf(source)], [21, [], []]);
+  assert.equal(await countListed("PARTLY"), 20);
+  feed.answers.set("/partly.zip", { body: archive([...all.slice(1, 19), "PARTLY-NEW"]) });
   assert.deepEqual([(await advisories(source)).withdrawn, (await stateOf(source)).state], [1, "OK"]);
 });
 
@@ -209,8 +246,12 @@ test("a record never moves to an earlier modification time without the option, a
     assert.match(done.held[0] ?? "", /20 records were modified earlier than the stored ones.*--allow-older/);
     assert.deepEqual([await fixes(), await countListed(prefix), (await stateOf(source)).heldReason], [["2.0.0"], 20, "OLDER"], name);
     assert.deepEqual([(await advisories(source)).changed, await fixes()], [0, ["2.0.0"]], "the same a second time");
+    assert.deepEqual(
+      (await heldOf(source)).map(({ recordId, kind, modifyTime, sourceModifyTime }) => [recordId, kind, modifyTime, sourceModifyTime]),
+      all.map((id) => [id, "HELD_RECORD_KIND_OLDER", "2026-02-01T00:00:00.000Z", "2026-01-01T00:00:00.000Z"]),
+    );
     const allowed = await advisories(source, { allowOlder: true });
-    assert.deepEqual([allowed.changed, allowed.held, await fixes()], [20, [], ["1.0.0"]], name);
+    assert.deepEqual([allowed.changed, allowed.held, await fixes(), await heldIds(source)], [20, [], ["1.0.0"], []], name);
   }
 });
 
@@ -250,11 +291,17 @@ test("an empty catalogue of exploited vulnerabilities or an earlier day's scores
     feed.answers.set("/kev.json", { body: kev(few) });
     const done = await run(catalogue);
     assert.deepEqual([done.withdrawn, done.held.length, await facts()], [0, 1, ["50", "0.9"]], `${few.length}`);
+    assert.deepEqual(await heldIds(catalogue), cves.slice(few.length));
   }
   assert.equal((await run(catalogue, { allowWithdrawals: true })).withdrawn, 47);
   feed.answers.set("/epss.csv", { body: epss(cves, "2026-01-09", "0.1") });
   const older = await run(scores);
   assert.deepEqual([older.changed, older.held.length, await facts()], [0, 1, ["3", "0.9"]]);
+  const earlier = (await heldOf(scores)).map(({ recordId, modifyTime, sourceModifyTime }) => [recordId, modifyTime, sourceModifyTime]);
+  assert.deepEqual(
+    earlier,
+    cves.map((id) => [id, "2026-01-10T00:00:00.000Z", "2026-01-09T00:00:00.000Z"]),
+  );
   feed.answers.set("/epss.csv", { body: epss([], "2026-01-11", "0.1") });
   assert.deepEqual([(await run(scores)).withdrawn, await facts()], [0, ["3", "0.9"]]);
   feed.answers.set("/epss.csv", { body: epss(cves, "2026-01-09", "0.1") });
@@ -271,20 +318,23 @@ test("libraries, images and lifecycles of a shrinking source stay too (attack 29
       kind: "libraries",
       body: (all: readonly string[]) => lines(all.map((name) => ({ ecosystem: "PYTHON", name, versions: [{ version: "1.0" }] }))),
       count: "select count(*) from library_artifacts where starts_with(name, 'shrinking-') and delete_time is null",
+      nameOf: (name: string) => name,
     },
     {
       kind: "images",
       body: (all: readonly string[]) =>
         lines(all.map((repo) => ({ image: repo, repo, tags: ["latest"], configs: { amd64: { packages: ["lantern=1.0-r0"] } } }))),
       count: "select count(*) from image_packages where starts_with(repo, 'shrinking-') and delete_time is null",
+      nameOf: (name: string) => `${name}:latest amd64`,
     },
     {
       kind: "lifecycle",
       body: (all: readonly string[]) => lines(all.map((product) => ({ product, releases: [{ releaseCycle: "1", releaseDate: "2020-01-01", eol: false }] }))),
       count: "select count(*) from lifecycles where starts_with(product, 'shrinking-')",
+      nameOf: (name: string) => name,
     },
   ] as const;
-  for (const { kind, body, count } of kinds) {
+  for (const { kind, body, count, nameOf } of kinds) {
     const source = `${feed.url}/${kind}.jsonl`;
     const countRows = async (): Promise<number> => Number((await store.read.query(count))[0]?.[0]);
     feed.answers.set(`/${kind}.jsonl`, { body: body(names) });
@@ -294,6 +344,8 @@ test("libraries, images and lifecycles of a shrinking source stay too (attack 29
       feed.answers.set(`/${kind}.jsonl`, { body: body(few) });
       const done = await runImport(world, kind, [source]);
       assert.deepEqual([done.withdrawn, done.held.length, await countRows()], [0, 1, 20], kind);
+      // An empty file is unreadable, so the earlier decision stays.
+      assert.deepEqual(await heldIds(source), names.slice(12).map(nameOf), kind);
     }
     feed.answers.set(`/${kind}.jsonl`, { body: body(names.slice(0, 12)) });
     assert.deepEqual([(await runImport(world, kind, [source], { allowWithdrawals: true })).withdrawn, await countRows()], [8, 12], kind);

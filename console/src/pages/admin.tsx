@@ -1,12 +1,22 @@
 // Sources of advisories, their coverage of the images, and used storage: for the operator, and for owners in their groups.
 
 import type { ReactNode } from "react";
-import type { AdvisoryCoverage, CoverageState, Feed, FeedState, Group, ListAdvisoryCoverageResponse, ListFeedsResponse } from "../../../client/package.ts";
-import { addressOf, positionIn, useAddress, withParameter } from "../address.ts";
+import type {
+  AdvisoryCoverage,
+  CoverageState,
+  Feed,
+  FeedState,
+  Group,
+  HeldRecord,
+  ListAdvisoryCoverageResponse,
+  ListFeedsResponse,
+  ListHeldRecordsResponse,
+} from "../../../client/package.ts";
+import { addressOf, navigate, positionIn, useAddress, withParameter } from "../address.ts";
 import { type Question, useAsk } from "../api.ts";
 import { sizeText } from "../format.ts";
 import { ListSection } from "../list-section.tsx";
-import { Badge, type Column, Command, Empty, Failure, Link, Name, Section, Skeleton, Time, usePageTitle } from "../parts.tsx";
+import { Badge, type Column, Command, Empty, Failure, Icon, Link, Name, Section, Skeleton, Time, usePageTitle } from "../parts.tsx";
 import { organizations, pageFrom } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
 import { storageOf } from "../storage.ts";
@@ -37,7 +47,72 @@ const feedTones: Readonly<Record<FeedState, "good" | "warn" | "plain">> = {
 /** Failed sources come first on their page, then those that held something back. */
 const urgency = ({ state }: Feed): number => ["FEED_STATE_HELD", "FEED_STATE_FAILED"].indexOf(state);
 
-const feedColumns: readonly Column<Feed>[] = [
+const heldAt = (feed: string, skip: number): Question<ListHeldRecordsResponse> => {
+  const request = { uidp: { childrenOf: feed }, ...pageFrom(skip) };
+  return { name: "advisory.held-records.list", request, send: (gantry, signal) => gantry.advisory.heldRecords.list(request, { signal }).page() };
+};
+
+/** Returns the page with the records of this feed, from the first one. */
+const heldAddress = (url: URL, feed: string | undefined): string => withParameter(new URL(withParameter(url, "held-from", undefined), url), "held", feed);
+
+const heldColumns: readonly Column<HeldRecord>[] = [
+  {
+    title: texts.record,
+    cell: ({ recordId, packageName }) => (
+      <span className="long">
+        <Name>{recordId}</Name> <span className="quiet">{packageName === "" ? null : <Name>{packageName}</Name>}</span>
+      </span>
+    ),
+  },
+  { title: texts.held, cell: ({ kind }) => <Badge tone="warn">{texts.heldKinds[kind]}</Badge> },
+  { title: texts.storedVersion, cell: ({ modifyTime }) => (modifyTime === undefined ? texts.unknownTime : <Time time={modifyTime} />), minor: true },
+  {
+    title: texts.sourceVersion,
+    cell: ({ sourceModifyTime }) => (sourceModifyTime === undefined ? texts.missing : <Time time={sourceModifyTime} />),
+    minor: true,
+  },
+  { title: texts.heldSince, cell: ({ holdTime }) => <Time time={holdTime} />, minor: true },
+];
+
+/** Returns the import that accepts what the feed holds back. The API names no scheme and no secrets of the source. */
+const allowingCommand = ({ uid, kind, holdReason }: Feed): string =>
+  `npx gantry import ${kind} SOURCE --group ${uid.slice(0, uid.lastIndexOf("/"))} ${holdReason === "FEED_HOLD_REASON_OLDER" ? "--allow-older" : "--allow-withdrawals"}`;
+
+const HeldRecords = ({ feed }: { readonly feed: Feed }): ReactNode => {
+  const url = useAddress();
+  const result = useAsk(heldAt(feed.uid, positionIn(url, "held-from")));
+  const listed = Number(result.data?.data.totalCount ?? feed.heldRecordCount);
+  return (
+    <ListSection
+      title={texts.heldOf(feed.sourceName)}
+      about={listed > 0 && listed < feed.heldRecordCount ? `${texts.heldText} ${texts.heldFirst(listed, feed.heldRecordCount)}` : texts.heldText}
+      action={
+        <button type="button" className="copy" aria-label={texts.close} onClick={() => navigate(heldAddress(url, undefined), true)}>
+          <Icon name="close" />
+        </button>
+      }
+      result={result}
+      itemsOf={(data) => data.heldRecords}
+      columns={heldColumns}
+      count={texts.heldCount}
+      parameter="held-from"
+      empty={
+        <Empty icon="book" title={texts.noHeldTitle}>
+          <p>{texts.noHeldText}</p>
+        </Empty>
+      }
+      after={
+        <div className="section-body">
+          <p>{texts.allowText}</p>
+          <Command text={allowingCommand(feed)} what={texts.allow} />
+          <SameRequest sent={[result.data?.sent]} />
+        </div>
+      }
+    />
+  );
+};
+
+const feedColumns = (url: URL): readonly Column<Feed>[] => [
   {
     title: texts.source,
     cell: ({ sourceName, kind }) => (
@@ -48,7 +123,7 @@ const feedColumns: readonly Column<Feed>[] = [
   },
   {
     title: texts.state,
-    cell: ({ state, holdReason, heldRecordCount, holdTime, detail, absentFiles }) => (
+    cell: ({ uid, sourceName, state, holdReason, heldRecordCount, holdTime, detail, absentFiles }) => (
       <>
         <Badge tone={feedTones[state]}>{texts.feedStates[state]}</Badge>
         {holdReason === "FEED_HOLD_REASON_UNSPECIFIED" ? null : (
@@ -59,6 +134,18 @@ const feedColumns: readonly Column<Feed>[] = [
         {detail === "" ? null : (
           <div className="under-badge quiet">
             <Name>{detail}</Name>
+          </div>
+        )}
+        {heldRecordCount === 0 ? null : (
+          <div className="under-badge">
+            <Link
+              href={heldAddress(url, uid)}
+              isSamePage
+              aria-label={texts.showHeldOf(sourceName)}
+              aria-current={url.searchParams.get("held") === uid ? "true" : undefined}
+            >
+              {texts.showHeld}
+            </Link>
           </div>
         )}
         {absentFiles.length === 0 ? null : (
@@ -155,6 +242,7 @@ export const AdminPage = (): ReactNode => {
   const feeds = useAsk(feedsAt(positionIn(url, "feeds")));
   const coverage = useAsk(coverageAt(positionIn(url, "coverage")));
   const groups = useAsk(organizations(positionIn(url, "organizations")));
+  const held = feeds.data?.data.feeds.find(({ uid, heldRecordCount }) => uid === url.searchParams.get("held") && heldRecordCount > 0);
   const measured = groups.data?.data.groups.find(({ uid }) => uid === url.searchParams.get("storage"));
   return (
     <>
@@ -165,7 +253,7 @@ export const AdminPage = (): ReactNode => {
         about={texts.feedsText}
         result={feeds}
         itemsOf={(data) => [...data.feeds].sort((one, other) => urgency(other) - urgency(one))}
-        columns={feedColumns}
+        columns={feedColumns(url)}
         count={texts.feedCount}
         parameter="feeds"
         empty={
@@ -175,6 +263,7 @@ export const AdminPage = (): ReactNode => {
           </Empty>
         }
       />
+      {held ? <HeldRecords key={held.uid} feed={held} /> : null}
       <ListSection
         title={texts.coverage}
         about={texts.coverageText}

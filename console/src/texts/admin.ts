@@ -1,6 +1,6 @@
 // Texts of the administration page.
 
-import { counted } from "./numbers.ts";
+import { count, counted } from "./numbers.ts";
 import { texts as shared } from "./pages.ts";
 
 export const texts = {
@@ -26,6 +26,28 @@ export const texts = {
     FEED_HOLD_REASON_OLDER: "Records are older than the stored ones.",
   },
   heldRecords: (number: number): string => `${counted(number, "record is", "records are")} held back.`,
+  showHeld: "Show records",
+  showHeldOf: (name: string): string => `Show records that ${name} held back`,
+  heldOf: (name: string): string => `Records that ${name} held back`,
+  heldCount: (number: number): string => counted(number, "record", "records"),
+  heldText: "The stored records stay as they are until you allow the change or the source has them again.",
+  heldFirst: (shown: number, all: number): string => `The list has ${counted(shown, "record", "records")} of ${count.format(all)}.`,
+  noHeldTitle: "No record to show",
+  noHeldText: "The last run names no record: it came before this list, or the source cannot be read.",
+  record: "Record",
+  held: "Held back",
+  heldKinds: {
+    HELD_RECORD_KIND_UNSPECIFIED: "Unknown",
+    HELD_RECORD_KIND_WITHDRAWAL: "Withdrawal",
+    HELD_RECORD_KIND_OLDER: "Older version",
+  },
+  storedVersion: "Stored version",
+  sourceVersion: "Version in the source",
+  heldSince: "Since",
+  missing: "Missing",
+  unknownTime: "Unknown",
+  allowText: "To allow it, import the source once on the server's machine, with its usual options:",
+  allow: "Command that allows the change",
   absentFiles: "No longer in the source:",
   coverage: "Coverage",
   coverageText: "Ecosystems and releases of the images, with the sources that judge them.",

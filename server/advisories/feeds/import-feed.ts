@@ -26,10 +26,13 @@ import {
   findFeedHistory,
   findFeedPartsExcept,
   findFeedValidators,
+  findFeedFiles,
   findFilesOfForms,
   findHeldBack,
+  findHeldWithdrawals,
   findAssertedRecords,
   type HeldBack,
+  type HeldRecord,
   type HeldReason,
   keepParts,
   lockFeed,
@@ -52,6 +55,7 @@ import {
   writeFeedOutcome,
   writeFeedValidators,
   writeHeldBack,
+  writeHeldRecords,
   writeStaleAfter,
   type WriteCounts,
 } from "#advisories/store";
@@ -154,8 +158,11 @@ interface SourceResult {
   isDelta: boolean;
   /** Not replaced, because the stored ones are newer. */
   older: number;
+  /** The first of them. */
+  readonly olderRecords: HeldRecord[];
   /** Records of files that are now empty. */
   emptied: number;
+  readonly emptiedFiles: string[];
   /** Missing records that were not withdrawn. */
   missing: HeldBack | undefined;
   readonly held: string[];
@@ -177,7 +184,9 @@ const newResult = (): SourceResult => ({
   isSame: false,
   isDelta: false,
   older: 0,
+  olderRecords: [],
   emptied: 0,
+  emptiedFiles: [],
   missing: undefined,
   held: [],
 });
@@ -230,6 +239,7 @@ async function* partsOf(readings: AsyncIterable<Reading>, result: SourceResult, 
         break;
       case "emptied":
         result.emptied += reading.records;
+        result.emptiedFiles.push(reading.name);
         addNamed(result.held, `${reading.label}: is empty, and had ${reading.records} records before; ${howToWithdraw}`);
         break;
       case "same source":
@@ -332,12 +342,16 @@ const markMissing = ({ services: { store }, feed, run, told, target }: SourceImp
     return true;
   });
 
-/** Finds missing records that have no documents. Writes nothing. */
-const findMissingUnasserted = async (rows: Write, { feed, run, target, options }: SourceImport): Promise<Set<string>> => {
-  const missing = new Set<string>();
-  const lookAt = async (keys: readonly string[]): Promise<Set<string>> => {
-    const told = await findAssertedRecords(rows, feed, keys);
-    for (const key of keys) if (!told.has(key)) missing.add(key);
+/** Finds missing records that have no documents, with their names. Records of `emptied` files are missing too. Writes nothing. */
+const findMissingUnasserted = async (
+  rows: Write,
+  { feed, run, target, options }: SourceImport,
+  emptied: readonly string[] = [],
+): Promise<Map<string, string>> => {
+  const missing = new Map<string, string>();
+  const lookAt = async (keys: readonly string[], names: readonly string[]): Promise<Set<string>> => {
+    const told = await findAssertedRecords(rows, feed, keys, emptied);
+    for (const [index, key] of keys.entries()) if (!told.has(key)) missing.set(key, names[index] ?? "");
     return new Set(keys);
   };
   await withdrawVanished(rows, { ...target, public: undefined }, recordKinds[options.kind], lookAt);
@@ -345,7 +359,7 @@ const findMissingUnasserted = async (rows: Write, { feed, run, target, options }
   return missing;
 };
 
-type Withdrawable = ReadonlySet<string>;
+type Withdrawable = ReadonlyMap<string, string>;
 
 /**
  * Withdraws or keeps missing records. Moved ones are not missing. Returns the records without documents that may be withdrawn,
@@ -365,7 +379,7 @@ const decideWithdrawal = (from: SourceImport, result: SourceResult): Promise<Wit
     const verdict = judgeDrop({
       records,
       missing,
-      digest: hash("sha256", JSON.stringify([documents.digest, [...untold].sort()]), "base64url"),
+      digest: hash("sha256", JSON.stringify([documents.digest, [...untold.keys()].sort()]), "base64url"),
       history,
       before: await findHeldBack(rows, feed),
       isAllowed: options.allowWithdrawals === true,
@@ -383,7 +397,7 @@ const decideWithdrawal = (from: SourceImport, result: SourceResult): Promise<Wit
               `To withdraw them now, import it with --allow-withdrawals. A run after ${until} withdraws them if the same records are missing until then.`,
       );
       await noteFeedDay(rows, feed, nowMs, { records, withdrawn: 0 });
-      return new Set();
+      return new Map();
     }
     if (told) await releaseMissing(rows, { feed, run }, "all", nowMs);
     if (verdict.isLarge) await resetFeedDays(rows, feed);
@@ -448,7 +462,7 @@ const tellImport = async (rows: Write, from: SourceImport, result: SourceResult,
 const finishImport = async (from: SourceImport, result: SourceResult, isRead: boolean): Promise<OwnedCounts> => {
   const { services, feed } = from;
   const mayHaveVanished = isRead && !result.isSame && (await markMissing(from, result));
-  const allowed: Withdrawable = mayHaveVanished ? await decideWithdrawal(from, result) : new Set();
+  const allowed: Withdrawable = mayHaveVanished ? await decideWithdrawal(from, result) : new Map();
   let all = isRead ? addOwnedCounts(await markPublic(from), await markFacts(from)) : noOwnedCounts;
   for (let isLast = !mayHaveVanished; !isLast; ) {
     await requireGoingOn(from.options);
@@ -483,16 +497,33 @@ const unchangedCount = ({ counts, unread }: SourceResult): number => unread + co
 
 const nothingHeld: HeldBack = { reason: "", records: 0, sinceMs: undefined, digest: "" };
 
-const heldOf = ({ emptied, isUnread, missing, older }: SourceResult, before: HeldBack, nowMs: number): HeldBack => {
+/** An unreadable source says nothing about missing records, so the earlier decision stays. */
+const staysDecided = ({ isUnread }: SourceResult, before: HeldBack): boolean => isUnread && before.digest !== "";
+
+const heldOf = (result: SourceResult, before: HeldBack, nowMs: number): HeldBack => {
+  const { emptied, isUnread, missing, older } = result;
   const reason: HeldReason = emptied > 0 ? "EMPTY" : isUnread ? "UNREADABLE" : (missing?.reason ?? (older > 0 ? "OLDER" : ""));
   const sinceMs = missing?.sinceMs ?? (reason === before.reason ? before.sinceMs : nowMs);
-  // An unreadable source says nothing about missing records, so the earlier decision stays.
-  if (isUnread && before.digest !== "") return { ...before, reason };
+  if (staysDecided(result, before)) return { ...before, reason };
   return { reason, records: emptied + (missing?.records ?? 0) + older, sinceMs: reason === "" ? undefined : sinceMs, digest: missing?.digest ?? "" };
 };
 
+/** Returns what the run held back, in the transaction that writes its state. */
+const findHeldRecords = async (rows: Write, from: SourceImport, { missing, emptiedFiles, olderRecords }: SourceResult): Promise<HeldRecord[]> => {
+  if (missing === undefined && emptiedFiles.length === 0) return olderRecords;
+  const { feed, told, options } = from;
+  const scope = { feed, group: options.group, isMarkedHeld: missing !== undefined, emptied: emptiedFiles };
+  const documents = told ? await findHeldWithdrawals(rows, scope) : [];
+  const others = [...(await findMissingUnasserted(rows, from, emptiedFiles))].map(
+    ([key, recordId]): HeldRecord => ({ kind: "WITHDRAWAL", key, recordId, packageName: "", modifyTime: "", sourceModifyTime: "" }),
+  );
+  return [...documents, ...others, ...olderRecords];
+};
+
 /** Writes the source's state after a run. */
-const closeSource = async ({ services: { store, clock, log }, feed, source, options }: SourceImport, result: SourceResult): Promise<void> => {
+const closeSource = async (from: SourceImport, result: SourceResult): Promise<void> => {
+  const { services, feed, source, options } = from;
+  const { store, clock, log } = services;
   const nowMs = clock();
   if (result.older > 0)
     addNamed(
@@ -506,8 +537,10 @@ const closeSource = async ({ services: { store, clock, log }, feed, source, opti
     addNamed(result.held, `${sharedNameOf(source)}: no records withdrawn; the source is unreadable: ${result.refused[0] ?? "its only file was refused"}`);
   const held = await store.write(async (rows) => {
     await lockFeed(rows, feed);
-    const next = isKnown ? heldOf(result, await findHeldBack(rows, feed), nowMs) : nothingHeld;
+    const before = await findHeldBack(rows, feed);
+    const next = isKnown ? heldOf(result, before, nowMs) : nothingHeld;
     await writeHeldBack(rows, feed, next);
+    if (!isKnown || !staysDecided(result, before)) await writeHeldRecords(rows, feed, isKnown ? await findHeldRecords(rows, from, result) : [], nowMs);
     const records = await countFeedRecords(rows, feed);
     const detail = sharedDetailOf((isKnown ? result.held : result.refused).slice(0, 3).join("\n"));
     await writeFeedOutcome(rows, feed, { state: !isKnown ? "FAILED" : next.reason === "" ? "OK" : "HELD", detail, records, nowMs });
@@ -553,7 +586,8 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     const batches = batchesOf(partsOf(readings, result, begin));
     for await (const { counts, older, refusals } of writeBatches({ store, log, feed, target, told, run: number, requireGoingOn: goOn }, batches)) {
       result.counts = addOwnedCounts(result.counts, counts);
-      result.older += older;
+      result.older += older.length;
+      result.olderRecords.push(...older.slice(0, limits.feedHeldRecordsMax - result.olderRecords.length));
       for (const refusal of refusals) addRefusal(result, refusal);
       isStored &&= refusals.length === 0;
       // Intervals grow as the table does.
@@ -576,6 +610,7 @@ const importSource = async (run: ImportRun, source: Source, result: SourceResult
     if (!allowWithdrawals && !result.isDelta && result.parts.size === 0 && (await countFeedParts(store.read, feed)) > 0) {
       result.isUnread = true;
       result.emptied = await countFeedRecords(store.read, feed);
+      result.emptiedFiles.push(...(await findFeedFiles(store.read, feed)));
       addNamed(result.held, `${sharedNameOf(source)}: contains no files any more, but had ${result.emptied} records before; ${howToWithdraw}`);
     }
     result.counts = addOwnedCounts(result.counts, await finishImport(from, result, !result.isUnread));

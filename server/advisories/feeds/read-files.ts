@@ -50,7 +50,7 @@ export type Reading =
   | { readonly kind: "unmatched"; readonly refusal: Refusal }
   | { readonly kind: "passed over"; readonly label: string; readonly reason: string }
   /** The file had records and has none now; they are kept. */
-  | { readonly kind: "emptied"; readonly label: string; readonly records: number }
+  | { readonly kind: "emptied"; readonly label: string; readonly name: string; readonly records: number }
   /** The source reports no change. */
   | { readonly kind: "same source" }
   | { readonly kind: "end"; readonly file: ReadFile };
@@ -136,7 +136,7 @@ const emptiedRecords = ({ allowEmpty }: ReadContext, file: FeedFile, known: Know
 
 function* keepEmptied(file: FeedFile, records: number): Generator<Reading> {
   file.refused?.();
-  yield { kind: "emptied", label: file.label, records };
+  yield { kind: "emptied", label: file.label, name: file.name, records };
   yield { kind: "end", file: { name: file.name, parts: everyPart, isUnchanged: false, isUnread: !file.isOfMany } };
 }
 

@@ -24,6 +24,7 @@ import {
   findAssertedOrigins,
   findAssertedVulnerabilities,
   type GoneRecord,
+  type HeldRecord,
   isFact,
   markAdvisoriesPublic,
   markDocumentsPublic,
@@ -74,10 +75,10 @@ export interface TellContext {
   readonly nowMs: number;
 }
 
-/** `older` counts records that did not replace newer ones. */
 export interface AssertedParts {
   readonly counts: OwnedCounts;
-  readonly older: number;
+  /** Records that did not replace newer ones. */
+  readonly older: readonly HeldRecord[];
   /** Read again next time. */
   readonly olderParts: readonly { readonly name: string; readonly part: number }[];
 }
@@ -287,7 +288,7 @@ const reassign = async (
 const ownerOf = ({ kind }: TellContext, document: Pick<Assertion, "public" | "license">): Scope["owner"] =>
   kind === "vulnerabilities" && isShown(document) ? "everybody" : "group";
 
-const noDocument = { id: "", isOlder: true, isPending: false, public: false, wasPublic: undefined };
+const noDocument = { id: "", isOlder: true, keptModifiedMs: undefined, isPending: false, public: false, wasPublic: undefined };
 
 const appearedOf = (records: readonly FeedRecord[]): (AppearedRecord & { readonly key: string })[] =>
   records.flatMap((record) => {
@@ -412,16 +413,24 @@ export const tellParts = async (
   const target = { feed, group, public: factsPublic(context), run, allowOlder };
   const facts = await writeFacts(rows, target, untold.filter(isFact));
   const other = others.length === 0 ? noOwnedCounts : await writeRecords(rows, { group, public: context.public, feed: source, nowMs }, others);
-  const older = documents.filter(({ isOlder }) => isOlder).length;
+  const older = given.flatMap(({ draft }, index): HeldRecord[] => {
+    const { id, isOlder, keptModifiedMs } = documents[index] ?? noDocument;
+    if (!isOlder) return [];
+    const modifyTime = keptModifiedMs === undefined ? "" : new Date(keptModifiedMs).toISOString();
+    return [{ kind: "OLDER", key: id, recordId: draft.originId, packageName: "", modifyTime, sourceModifyTime: draft.modifyTime }];
+  });
   let first = 0;
   const olderParts = parts.filter((each) => {
     const count = each.documents.filter(({ draft }) => draft !== undefined).length;
     first += count;
-    return facts.older > 0 || documents.slice(first - count, first).some(({ isOlder }) => isOlder);
+    return facts.older.length > 0 || documents.slice(first - count, first).some(({ isOlder }) => isOlder);
   });
   return {
-    counts: [facts.counts, other].reduce<OwnedCounts>(addOwnedCounts, addOwnedCounts(counts, { ...noOwnedCounts, group: { ...noCounts, unchanged: older } })),
-    older: older + facts.older,
+    counts: [facts.counts, other].reduce<OwnedCounts>(
+      addOwnedCounts,
+      addOwnedCounts(counts, { ...noOwnedCounts, group: { ...noCounts, unchanged: older.length } }),
+    ),
+    older: [...older, ...facts.older],
     olderParts,
   };
 };

@@ -40,6 +40,7 @@ import {
   writeFeedOutcome,
   writeFeedParts,
   writeFeedValidators,
+  writeHeldRecords,
 } from "#advisories/store";
 import { refreshRecordStatistics } from "./write-records.ts";
 import type { Write } from "#db";
@@ -263,6 +264,7 @@ export const undoImport = async (services: Services, options: UndoImport): Promi
     const records = await countFeedRecords(rows, feed.id);
     await noteFeedDay(rows, feed.id, nowMs, { records, withdrawn: 0 });
     await closeUndo(rows, feed.id, nowMs);
+    await writeHeldRecords(rows, feed.id, [], nowMs);
     await writeFeedOutcome(rows, feed.id, { state: "OK", detail: "", records, isUnread: true, nowMs });
     await refreshFeedEcosystems(rows, feed.id, nowMs);
     return unreported;

@@ -8,6 +8,7 @@ import {
   addChanges,
   addOwnedCounts,
   forgetPartDigests,
+  type HeldRecord,
   keepParts,
   lockFeed,
   noOwnedCounts,
@@ -37,7 +38,7 @@ export interface WriteContext {
 export interface WrittenBatch {
   readonly counts: OwnedCounts;
   /** Did not replace newer ones. */
-  readonly older: number;
+  readonly older: readonly HeldRecord[];
   readonly refusals: readonly Refusal[];
 }
 
@@ -81,7 +82,7 @@ const writeTogether = ({ store, feed, target, told, run }: WriteContext, batch: 
             target,
             batch.flatMap(({ documents }) => recordsOf(documents)),
           ),
-          older: 0,
+          older: [],
           olderParts: [],
         };
     await forgetPartDigests(rows, feed, olderParts);
@@ -100,15 +101,15 @@ const writeBatch = async (context: WriteContext, batch: readonly ReadPart[]): Pr
     if (isTransient || only === undefined || (thrown.code === "DEADLINE_EXCEEDED" && other === undefined)) throw thrown;
     if (other === undefined) {
       context.log("feed.refused", { source: context.target.feed, file: only.label, cause: thrown });
-      return { counts: noOwnedCounts, older: 0, refusals: [{ label: only.label, line: only.line, reason: "contains a value that cannot be stored" }] };
+      return { counts: noOwnedCounts, older: [], refusals: [{ label: only.label, line: only.line, reason: "contains a value that cannot be stored" }] };
     }
     let counts = noOwnedCounts;
-    let older = 0;
+    const older: HeldRecord[] = [];
     const refusals: Refusal[] = [];
     for (const part of batch) {
       const written = await writeBatch(context, [part]);
       counts = addOwnedCounts(counts, written.counts);
-      older += written.older;
+      older.push(...written.older);
       refusals.push(...written.refusals);
     }
     return { counts, older, refusals };

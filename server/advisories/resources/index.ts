@@ -11,6 +11,7 @@ import { feedFiles } from "./feed-files.ts";
 import { feed } from "./feed.ts";
 import { findingDecision } from "./finding-decision.ts";
 import { finding } from "./finding.ts";
+import { heldRecord } from "./held-record.ts";
 import { imageReport } from "./image-report.ts";
 import { imageSbom } from "./image-sbom.ts";
 import { osv } from "./osv.ts";
@@ -30,6 +31,7 @@ export const advisoriesResources = [
   feed,
   findingDecision,
   finding,
+  heldRecord,
   imageReport,
   imageSbom,
   osv,

@@ -56,6 +56,7 @@ const searchTextOf = ({ artifactName, componentName = "", aliases }: AdvisoryRec
 const createTimeOf = ([first]: readonly AdvisoryEvent[], now: string): string => (first && first.createTime < now ? first.createTime : now);
 
 const advisoryUid = columns({ uid: text });
+const namedAdvisory = columns({ uid: text, advisoryId: text });
 const storedAdvisory = columns({
   uid: text,
   digest: text,
@@ -256,14 +257,17 @@ export const withdrawUnassertedAdvisories = async (rows: Write, target: RecordTa
   let last = "";
   let withdrawn = 0;
   for (;;) {
-    const found = await advisoryUid.find(
+    const found = await namedAdvisory.find(
       rows,
-      `select ${advisoryUid.list} from advisories
+      `select ${namedAdvisory.list} from advisories
        where feed = $1 and uid collate "POSIX" > $2 and document_id is null and left(uid, -17) = $3 and delete_time is null
        order by uid collate "POSIX" limit ${stepRows}`,
       [target.feed, last, target.group],
     );
-    const told = await findAsserted(found.map(({ uid }) => uid.slice(-16)));
+    const told = await findAsserted(
+      found.map(({ uid }) => uid.slice(-16)),
+      found.map(({ advisoryId }) => advisoryId),
+    );
     const gone = found.flatMap(({ uid }) => (told.has(uid.slice(-16)) ? [] : [uid]));
     if (gone.length > 0) withdrawn += await withdrawAdvisories(rows, gone, target.nowMs);
     const end = found.at(-1);

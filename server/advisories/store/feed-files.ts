@@ -85,14 +85,17 @@ export const markAbsentFiles = async (rows: Write, feed: string, kept: Iterable<
 
 const recordOfFeed = columns({ key: expression("distinct record.key", text) });
 
-/** Scans the source once: an index of keys would be as large as the records, for one query per import. */
-export const findAssertedRecords = async (rows: Read, feed: string, keys: readonly string[]): Promise<Set<string>> => {
+/**
+ * Scans the source once: an index of keys would be as large as the records, for one query per import.
+ * @param except files that do not count
+ */
+export const findAssertedRecords = async (rows: Read, feed: string, keys: readonly string[], except: readonly string[] = []): Promise<Set<string>> => {
   if (keys.length === 0) return new Set();
   const found = await recordOfFeed.find(
     rows,
     `select ${recordOfFeed.list} from feed_files cross join unnest(records) as record(key)
-     join unnest($2::text[]) as asked(key) on asked.key = record.key where feed_id = $1`,
-    [feed, keys],
+     join unnest($2::text[]) as asked(key) on asked.key = record.key where feed_id = $1 and feed_files.name <> all($3)`,
+    [feed, keys, except],
   );
   return new Set(found.map(({ key }) => key));
 };
@@ -126,6 +129,12 @@ export const countFeedParts = async (rows: Read, feed: string): Promise<number> 
   const found = await counted.findOne(rows, `select ${counted.list} from feed_files where feed_id = $1`, [feed]);
   return found?.files ?? 0;
 };
+
+const fileOfFeed = columns({ name: expression("distinct name", text) });
+
+/** Returns the names of the files that the source had when it was last read. */
+export const findFeedFiles = async (rows: Read, feed: string): Promise<string[]> =>
+  (await fileOfFeed.find(rows, `select ${fileOfFeed.list} from feed_files where feed_id = $1`, [feed])).map(({ name }) => name);
 
 const recordCount = columns({ records: expression("coalesce(sum(cardinality(records)), 0)", number) });
 

@@ -51,8 +51,8 @@ const computeRecordKey = (record: FeedRecord): string => {
 /** Returns records by key; the last duplicate wins. */
 export const lastByKey = <R extends FeedRecord>(records: readonly R[]): Map<string, R> => new Map(records.map((record) => [recordKey(record), record]));
 
-/** Returns the keys (recordKey) that the source still asserts. Batched, since all do not fit in memory. */
-export type FindAsserted = (keys: readonly string[]) => Promise<ReadonlySet<string>>;
+/** Returns the keys (recordKey) that the source still asserts, of records with these names. Batched, since all do not fit in memory. */
+export type FindAsserted = (keys: readonly string[], names: readonly string[]) => Promise<ReadonlySet<string>>;
 
 export const columnOf = <R, V extends string | Uint8Array>(rows: readonly R[], value: (row: R) => V): V[] => rows.map(value);
 

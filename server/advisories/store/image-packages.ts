@@ -111,7 +111,10 @@ export const withdrawImages = async (rows: Write, target: RecordTarget, findAsse
     target.feed,
     owner,
   ]);
-  const told = await findAsserted(found.map(({ repo, tag, architecture }) => uidSegmentOf(repo, tag, architecture)));
+  const told = await findAsserted(
+    found.map(({ repo, tag, architecture }) => uidSegmentOf(repo, tag, architecture)),
+    found.map(({ repo, tag, architecture }) => `${repo}:${tag} ${architecture}`),
+  );
   const gone = found.filter(({ repo, tag, architecture }) => !told.has(uidSegmentOf(repo, tag, architecture)));
   if (gone.length === 0) return 0;
   await rows.query(

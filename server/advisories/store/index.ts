@@ -46,6 +46,7 @@ export {
   deleteFeedParts,
   deleteFeedPartsExcept,
   type FeedPart,
+  findFeedFiles,
   findFeedParts,
   findFeedPartsExcept,
   findPartRecords,
@@ -90,6 +91,7 @@ export {
   writeHeldBack,
   writeStaleAfter,
 } from "./feeds.ts";
+export { findHeldWithdrawals, type HeldRecord, writeHeldRecords } from "./held-records.ts";
 export * from "./due-dates.ts";
 export * from "./finding-decisions.ts";
 export { countOpenFindings } from "./finding-counts.ts";

@@ -82,6 +82,8 @@ export interface WrittenDocument {
   readonly id: string;
   /** The stored one was modified later and is kept. */
   readonly isOlder: boolean;
+  /** When the kept one was modified. */
+  readonly keptModifiedMs: number | undefined;
   readonly public: boolean;
   /** If it existed. */
   readonly wasPublic: boolean | undefined;
@@ -314,6 +316,7 @@ export const writeDocuments = async (
     documents: given.map((each) => ({
       id: ids.get(each.place) ?? "",
       isOlder: older.has(each.place),
+      keptModifiedMs: older.get(each.place)?.modifiedMs,
       public: isPublic(each),
       wasPublic: before.get(each.place)?.public,
       isNew: !before.get(each.place)?.told || before.get(each.place)?.missing === true,
@@ -331,6 +334,7 @@ export const writeDocuments = async (
 
 interface NewerDocument {
   readonly id: string;
+  readonly modifiedMs: number | undefined;
   /** Undefined if unchanged. */
   readonly to: PlacedDraft | undefined;
 }
@@ -351,7 +355,7 @@ const findNewer = async (
   for (const each of dated) {
     const known = before.get(each.place);
     if (!known) unknown.push(each);
-    else if (known.told && (known.modifiedMs ?? 0) > Date.parse(each.draft.modifyTime)) newer.set(each.place, { id: known.id, to: undefined });
+    else if (known.told && (known.modifiedMs ?? 0) > Date.parse(each.draft.modifyTime)) newer.set(each.place, { ...known, to: undefined });
   }
   if (unknown.length === 0) return newer;
   const found = await movableDocument.find(
@@ -371,7 +375,7 @@ const findNewer = async (
     const number = `${each.draft.form} ${each.draft.originId}`;
     const known = latest.get(number);
     if (!known || (known.modifiedMs ?? 0) <= Date.parse(each.draft.modifyTime)) continue;
-    newer.set(each.place, { id: known.id, to: each });
+    newer.set(each.place, { ...known, to: each });
     // One document moves to one place.
     latest.delete(number);
   }

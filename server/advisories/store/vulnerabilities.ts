@@ -189,7 +189,10 @@ export const withdrawUnassertedVulnerabilities = async (rows: Write, target: Rec
        where feed = $1 and owner = $2 and id > $3 and document_id is null and digest <> '' order by id limit ${stepRows}`,
       [target.feed, ownerGroup(target), last],
     );
-    const told = await findAsserted(found.map(({ id }) => uidSegmentOf(id)));
+    const told = await findAsserted(
+      found.map(({ id }) => uidSegmentOf(id)),
+      found.map(({ id }) => id),
+    );
     const gone = found.flatMap(({ id }) => (told.has(uidSegmentOf(id)) ? [] : [id]));
     if (gone.length > 0) withdrawn += await withdrawVulnerabilities(rows, ownerGroup(target), gone, target.nowMs);
     const end = found.at(-1);

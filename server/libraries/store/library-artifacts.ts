@@ -63,7 +63,7 @@ const artifactDraftOf = (feed: string, record: LibraryArtifactRecord): ArtifactD
 };
 
 const storedArtifact = columns({ uid: text, digest: expression("digests ->> $2", text) });
-const artifactUid = columns({ uid: text });
+const namedArtifact = columns({ uid: text, name: text });
 
 export const writeLibraries = async (rows: Write, target: RecordTarget, records: readonly LibraryArtifactRecord[]): Promise<WriteCounts> => {
   const drafts = [...lastByKey(records).values()].map((record) => artifactDraftOf(target.feed, record)).sort((one, other) => (one.uid < other.uid ? -1 : 1));
@@ -117,12 +117,15 @@ export const withdrawLibraries = async (rows: Write, target: RecordTarget, findA
   let last = "";
   let withdrawn = 0;
   for (;;) {
-    const found = await artifactUid.find(
+    const found = await namedArtifact.find(
       rows,
-      `select ${artifactUid.list} from library_artifacts where digests ? $1 and uid > $2 and delete_time is null order by uid limit ${stepRows}`,
+      `select ${namedArtifact.list} from library_artifacts where digests ? $1 and uid > $2 and delete_time is null order by uid limit ${stepRows}`,
       [target.feed, last],
     );
-    const told = await findAsserted(found.map(({ uid }) => uid));
+    const told = await findAsserted(
+      found.map(({ uid }) => uid),
+      found.map(({ name }) => name),
+    );
     const gone = found.flatMap(({ uid }) => (told.has(uid) ? [] : [uid]));
     if (gone.length > 0) {
       await withdrawLibraryVersions(rows, target, gone);

@@ -55,7 +55,10 @@ const productOfRow = columns({ product: text });
 /** Deletes lifecycles that `findAsserted` does not return. */
 export const withdrawLifecycles = async (rows: Write, { feed, group }: RecordTarget, findAsserted: FindAsserted): Promise<number> => {
   const found = await productOfRow.find(rows, `select ${productOfRow.list} from lifecycles where feed = $1 and owner = $2`, [feed, group]);
-  const told = await findAsserted(found.map(({ product }) => uidSegmentOf(product)));
+  const told = await findAsserted(
+    found.map(({ product }) => uidSegmentOf(product)),
+    found.map(({ product }) => product),
+  );
   const gone = found.filter(({ product }) => !told.has(uidSegmentOf(product)));
   if (gone.length === 0) return 0;
   await rows.query("delete from lifecycles where feed = $1 and owner = $2 and product = any($3)", [feed, group, columnOf(gone, ({ product }) => product)]);
