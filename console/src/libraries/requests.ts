@@ -84,10 +84,11 @@ export const blockingItemsOf = (uid: string): Question<ListRequestGroupItemsResp
 /** The command reads the content from the file. */
 export const createRequest = (request: CreateRequestGroupRequest): Question<RequestGroup> => {
   const { parent, name, filename = "requirements.txt", format, forCveRemediation } = request;
+  const shown = flags({ parent, name, content: `@${filename}`, filename: request.filename, format, "for-cve-remediation": forCveRemediation });
   return {
     name: "libraries.request-groups.create",
     request: { ...request },
-    command: `${requestGroups} create${flags({ parent, name, content: `@${filename}`, filename: request.filename, format, "for-cve-remediation": forCveRemediation })}`,
+    command: `${requestGroups} create${shown}`,
     send: (gantry, signal) => gantry.libraries.requestGroups.create(request, { signal }),
   };
 };

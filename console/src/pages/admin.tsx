@@ -17,6 +17,7 @@ import { type Question, useAsk } from "../api.ts";
 import { sizeText } from "../format.ts";
 import { ListSection } from "../list-section.tsx";
 import { Badge, type Column, Command, Empty, Failure, Icon, Link, Name, Section, Skeleton, Time, usePageTitle } from "../parts.tsx";
+import { parentOf } from "../places.tsx";
 import { organizations, pageFrom } from "../questions.ts";
 import { SameRequest } from "../same-request.tsx";
 import { storageOf } from "../storage.ts";
@@ -75,8 +76,10 @@ const heldColumns: readonly Column<HeldRecord>[] = [
 ];
 
 /** Returns the import that accepts what the feed holds back. The API names no scheme and no secrets of the source. */
-const allowingCommand = ({ uid, kind, holdReason }: Feed): string =>
-  `npx gantry import ${kind} SOURCE --group ${uid.slice(0, uid.lastIndexOf("/"))} ${holdReason === "FEED_HOLD_REASON_OLDER" ? "--allow-older" : "--allow-withdrawals"}`;
+const allowingCommand = ({ uid, kind, holdReason }: Feed): string => {
+  const flag = holdReason === "FEED_HOLD_REASON_OLDER" ? "--allow-older" : "--allow-withdrawals";
+  return `npx gantry import ${kind} SOURCE --group ${parentOf(uid)} ${flag}`;
+};
 
 const HeldRecords = ({ feed }: { readonly feed: Feed }): ReactNode => {
   const url = useAddress();

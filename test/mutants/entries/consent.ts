@@ -243,8 +243,8 @@ export const consent: readonly Mutant[] = [
   {
     attack: 294,
     file: "server/advisories/store/vulnerability-facts.ts",
-    find: 'target.allowOlder || (known.get(record.id)?.date ?? "") <= scoreDay(record)',
-    replace: "target.allowOlder || record.id !== scoreDay(record)",
+    find: '!target.allowOlder && (known.get(record.id)?.date ?? "") > scoreDay(record)',
+    replace: "!target.allowOlder && record.id === scoreDay(record)",
   },
   {
     attack: 295,
