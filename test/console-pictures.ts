@@ -128,6 +128,14 @@ const fill = async ({ world, tokenOf }: ConsoleWorld, sink: Sink, folder: string
   const oidc = { issuer: "https://login.example.com", clientId: "gantry", clientSecret: "known to two", pkceEnabled: true };
   const identityProvider = { name: "contractors", description: "Until the end of the project", defaultRole: builtInRoleUid("viewer"), oidc };
   await owned.ok("iam.IdentityProvidersService/CreateIdentityProvider", { parent: payments, identityProvider });
+  const role = { name: "release manager", description: "Promotes images to production", capabilities: ["CAP_REPO_LIST", "CAP_REPO_UPDATE", "CAP_TAG_LIST"] };
+  await owned.ok("iam.RolesService/CreateRole", { parent: world.organization, role });
+  await owned.ok("chainguard.platform.libraries.v2beta1.RequestGroupsService/CreateRequestGroup", {
+    parent: payments,
+    name: "reports",
+    content: "requests==2.32.3\nurllib3==2.2.1",
+    filename: "requirements.txt",
+  });
   await owned.ok("events.SubscriptionsService/CreateSubscription", { parent: payments, subscription: { sink: sink.url } });
   sink.answer = ({ body }) => ({ status: body.includes("unstable") ? 503 : 200 });
   for (const name of ["statements", "unstable"]) await owned.ok("registry.ReposService/CreateRepo", { parent: payments, repo: { name } });

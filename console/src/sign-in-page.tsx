@@ -3,7 +3,7 @@
 import { type FormEvent, type ReactNode, useState } from "react";
 import { Icon, nameOr } from "./parts.tsx";
 import { acceptOffer, canSignIn, declineOffer, holdToken, type Offer, signIn } from "./session.ts";
-import { texts } from "./texts.ts";
+import { texts } from "./texts/sign-in.ts";
 
 /** Asks whether to continue as the account whose token a program offers: anyone can send such a link. */
 export const OfferPage = ({ offer }: { readonly offer: Offer }): ReactNode => {
