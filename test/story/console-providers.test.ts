@@ -292,6 +292,7 @@ test("SCIM is switched on with a token that is shown once; the token is replaced
   const second = await takeToken();
   await details.locator("button", { hasText: "Switch SCIM on" }).press("Enter");
   await dialog.locator("button.primary").press("Enter");
+  await dialog.waitFor({ state: "detached" });
   await showsText(details, /StateOnSCIM tokenValid/);
   assert.deepEqual([await scimAnswer(first), await scimAnswer(second)], [401, 200]);
 
