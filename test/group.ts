@@ -62,6 +62,8 @@ export const runGroup = async (
     load: (url, context, next) =>
       url.endsWith(end) ? { source: substituteFor(url.slice(0, -end.length), testTimeoutMs), format: "module", shortCircuit: true } : next(url, context),
   });
+  // A file may wait for what keeps no process alive. The time limits end what never comes.
+  const alive = setInterval(() => {}, testTimeoutMs);
   for (const [url, load] of Object.entries(members))
     await test(relative(root, fileURLToPath(url)), { timeout: fileTimeoutMs }, async (context) => {
       await load();
@@ -73,4 +75,5 @@ export const runGroup = async (
       for (const hook of before) await hook(context);
       for (const run of tests) await run(context);
     });
+  clearInterval(alive);
 };
