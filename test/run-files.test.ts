@@ -14,15 +14,11 @@ interface Told {
   readonly text: string;
 }
 
-const header = `import assert from "node:assert/strict";\nimport { after, afterEach, before, beforeEach, test } from "node:test";\n`;
-
-/** Runs one file, or several in one process. */
-const runLines = async (context: TestContext, lines: string | readonly string[], endsAt = "(?!)", fileTimeoutMs = 120_000): Promise<Told> => {
+const runLines = async (context: TestContext, lines: string, endsAt = "(?!)", fileTimeoutMs = 120_000): Promise<Told> => {
   const folder = await mkdtemp(join(tmpdir(), "gantry-runner-"));
   context.after(() => rm(folder, { recursive: true, force: true }));
-  const texts = typeof lines === "string" ? [lines] : lines;
-  const files = texts.map((_, index) => join(folder, `planted${index || ""}.test.ts`));
-  for (const [index, file] of files.entries()) await writeFile(file, `${header}${texts[index]}\n`);
+  const file = join(folder, "planted.test.ts");
+  await writeFile(file, `import assert from "node:assert/strict";\nimport { test } from "node:test";\n${lines}\n`);
   const program = `
     import { runFiles } from ${JSON.stringify(join(import.meta.dirname, "run-files.ts"))};
     const end = new AbortController();
@@ -32,7 +28,7 @@ const runLines = async (context: TestContext, lines: string | readonly string[],
       if (${new RegExp(endsAt)}.test(text)) end.abort();
     };
     const options = { testTimeoutMs: 60_000, fileTimeoutMs: ${fileTimeoutMs}, nodeOptions: [], signal: end.signal, write };
-    const { ran, failed } = await runFiles([${JSON.stringify(files)}], options);
+    const { ran, failed } = await runFiles([${JSON.stringify(file)}], options);
     console.log(JSON.stringify({ ran, failed, text }));`;
   const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => name !== "NODE_TEST_CONTEXT"));
   const programFile = join(folder, "program.mjs");
@@ -80,25 +76,4 @@ test("an uncaught error fails its file, from a timer or a promise", async (t) =>
     assert.equal(failed, true);
     assert.match(text, /loose/);
   }
-});
-
-test("files that share a process have hooks of their own, and each awaits its hook before its tests", async (t) => {
-  const lines = (name: string): string => `
-    const seen = [];
-    globalThis.open = (globalThis.open ?? 0) + 1;
-    before(async () => { await new Promise((resolve) => setTimeout(resolve, 20)); seen.push("before"); });
-    beforeEach(() => seen.push("beforeEach"));
-    afterEach(() => seen.push("afterEach"));
-    after(() => globalThis.open--);
-    test("${name} one", () => assert.deepEqual([...seen, globalThis.open], ["before", "beforeEach", 1]));
-    test("${name} two", () => assert.deepEqual(seen, ["before", "beforeEach", "afterEach", "beforeEach"]));`;
-  const { ran, failed, text } = await runLines(t, [lines("first"), lines("second")]);
-  assert.deepEqual({ ran, failed }, { ran: 4, failed: false }, text);
-});
-
-test("a failure among files that share a process names its file alone, and the others run", async (t) => {
-  const { ran, failed, text } = await runLines(t, [fails, passes, `before(() => { throw new Error("no stage"); });\n${passes}`]);
-  assert.deepEqual({ ran, failed }, { ran: 2, failed: true }, text);
-  assert.match(text, /Again: npm test -- \S+planted\.test\.ts \S+planted2\.test\.ts\n/);
-  assert.match(text, /no stage/);
 });

@@ -20,7 +20,6 @@ Usage:
 
 Options:
   --test-name-pattern REGEXP  run the tests whose title matches
-  --together                  run the files in one process, as a whole run does with most of them
   --seed N                    seed of random choices (default: fixed; with the long forms, random)
   --budget-seconds N          with the long forms: stop after this time, and list the files that were left out
   --help                      print this text
@@ -41,7 +40,6 @@ const { values, positionals, tokens } = parseArgs({
   options: {
     help: { type: "boolean", default: false },
     long: { type: "boolean", default: false },
-    together: { type: "boolean", default: false },
     seed: { type: "string" },
     "budget-seconds": { type: "string" },
   },
@@ -50,7 +48,7 @@ const { values, positionals, tokens } = parseArgs({
   tokens: true,
 });
 const nodeOptions = tokens.flatMap((token) =>
-  token.kind === "option" && !["long", "together", "seed", "budget-seconds"].includes(token.name)
+  token.kind === "option" && !["long", "seed", "budget-seconds"].includes(token.name)
     ? [token.value === undefined ? token.rawName : `${token.rawName}=${token.value}`]
     : [],
 );
@@ -71,27 +69,6 @@ const allFiles = (): string[] => globSync("*/**/*.test.ts", { cwd: root, exclude
 const files = (positionals.length > 0 ? positionals.map((path) => resolve(path)) : allFiles().filter((path) => !isLong || hasLongForm(path))).sort();
 
 const nameOf = (path: string): string => relative(root, path);
-
-/** What a file contains that measures or changes its process, or uses what group.ts does not offer. */
-const ownsProcess = [
-  /\bprocess\.(?:env\.\w+ = |memoryUsage|cpuUsage|on\()/,
-  /\bdelete process\.env|\bglobalThis\.\w+ = |\bmock\b|\bsetDefaultCACertificates\b/,
-  /import \{[^}]*\b(?:suite|describe)\b[^}]*\} from "node:test"/,
-];
-
-const isAlone = (source: string): boolean => ownsProcess.some((pattern) => pattern.test(source));
-
-/** Files for each process: so many that it is worth its start, and so few that its memory stays small. */
-const groupSize = 24;
-
-/** Returns the files by process. Those of a group are taken from all folders, because files of one folder take similar time. */
-const groupsOf = (paths: readonly string[]): readonly (readonly string[])[] => {
-  const { alone = [], together = [] } = Object.groupBy(paths, (path) => (isAlone(readFileSync(path, "utf8")) ? "alone" : "together"));
-  const groups = Array.from({ length: Math.ceil(together.length / groupSize) }, (_, first): string[] => {
-    return together.filter((_, index) => index % Math.ceil(together.length / groupSize) === first);
-  });
-  return [...groups, ...alone.map((path) => [path])];
-};
 
 const testTimeoutMs = isLong ? 1_800_000 : 180_000;
 const options = { testTimeoutMs, fileTimeoutMs: 4 * testTimeoutMs, nodeOptions, write: (text: string) => void process.stdout.write(text) };
@@ -114,16 +91,8 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 
 const secondsSinceStart = (): number => performance.now() / 1000;
 
-const processes = (): readonly (readonly string[])[] => {
-  if (positionals.length === 0) return groupsOf(files);
-  return values.together === true ? [files] : files.map((path) => [path]);
-};
-
 const runShort = async (): Promise<boolean> => {
-  const { ran, failed, seconds } = await runFiles(processes(), {
-    ...options,
-    signal: interrupted.signal,
-  });
+  const { ran, failed, seconds } = await runFiles(files, { ...options, signal: interrupted.signal });
   tellSlowest(seconds);
   if (positionals.length === 0) {
     const took = Math.round(secondsSinceStart());
@@ -149,7 +118,7 @@ const runLong = async (): Promise<boolean> => {
     const overtime = new AbortController();
     const late = Number.isFinite(seconds) ? setTimeout(() => overtime.abort(), seconds * 1000) : undefined;
     console.log(`\n▸ ${nameOf(left[0])}`);
-    const outcome = await runFiles([[left[0]]], { ...options, signal: AbortSignal.any([interrupted.signal, overtime.signal]) });
+    const outcome = await runFiles([left[0]], { ...options, signal: AbortSignal.any([interrupted.signal, overtime.signal]) });
     clearTimeout(late);
     // A failure before the file was cut off counts.
     if (outcome.failed) failures.push(nameOf(left[0]));
