@@ -1,6 +1,6 @@
 // A resource that somebody else has changed while its form was open: both versions, and the choice between them.
 
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { type Question, useAsk } from "./api.ts";
 import { Failure, Name, Skeleton } from "./parts.tsx";
 import { texts } from "./texts/pages.ts";
@@ -14,15 +14,48 @@ export interface Version<Resource> {
 /** Label and value of a field. */
 export type Shown = readonly [label: string, value: string];
 
-interface ConflictProps<Resource> {
-  readonly read: Question<Version<Resource>>;
-  readonly shownOf: (resource: Resource) => readonly Shown[];
-  /** The values of the form. */
-  readonly mine: readonly Shown[];
+interface Choices<Resource> {
   /** Replaces the values of the form. */
   readonly onTake: (stored: Version<Resource>) => void;
   /** Keeps the values of the form, which then replace the stored ones. */
   readonly onKeep: (stored: Version<Resource>) => void;
+}
+
+interface Versioned<Resource, Start> {
+  /** The version that the form changes. */
+  readonly base: Version<Resource> | Start;
+  readonly choices: Choices<Resource>;
+}
+
+/**
+ * Keeps the version that a form changes.
+ *
+ * @param version undefined for a form that creates a resource
+ * @param fill replaces the values of the form
+ * @param clear forgets the conflict
+ */
+export const useVersion = <Resource, Start extends Version<Resource> | undefined>(
+  version: Version<Resource> | Start,
+  fill: (resource: Resource) => void,
+  clear: () => void,
+): Versioned<Resource, Start> => {
+  const [base, setBase] = useState(version);
+  const onKeep = (stored: Version<Resource>): void => {
+    setBase(stored);
+    clear();
+  };
+  const onTake = (stored: Version<Resource>): void => {
+    fill(stored.resource);
+    onKeep(stored);
+  };
+  return { base, choices: { onTake, onKeep } };
+};
+
+interface ConflictProps<Resource> extends Choices<Resource> {
+  readonly read: Question<Version<Resource>>;
+  readonly shownOf: (resource: Resource) => readonly Shown[];
+  /** The values of the form. */
+  readonly mine: readonly Shown[];
 }
 
 export const Conflict = <Resource,>({ read, shownOf, mine, onTake, onKeep }: ConflictProps<Resource>): ReactNode => {

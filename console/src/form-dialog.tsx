@@ -14,13 +14,26 @@ interface FormDialogProps {
   readonly button?: string;
   readonly question: Question<unknown>;
   readonly message: string;
+  /** Both versions, if the resource has changed since the form was opened. */
+  readonly conflict?: ReactNode;
   readonly isSending: boolean;
   readonly submit: () => void;
   readonly onClose: () => void;
   readonly children: ReactNode;
 }
 
-export const FormDialog = ({ title, button = title, question, message, isSending, submit, onClose, children }: FormDialogProps): ReactNode => {
+export const FormDialog = ({
+  title,
+  button = title,
+  question,
+  message: refusal,
+  conflict,
+  isSending,
+  submit,
+  onClose,
+  children,
+}: FormDialogProps): ReactNode => {
+  const message = conflict ? texts.conflict : refusal;
   const sent = usePreview(question);
   const notice = useRef<HTMLParagraphElement>(null);
   // A form that is longer than the window hides it otherwise.
@@ -48,6 +61,7 @@ export const FormDialog = ({ title, button = title, question, message, isSending
             {message}
           </p>
         )}
+        {conflict}
         {children}
         <SameRequest sent={[sent]} />
         <div className="form-actions">

@@ -9,7 +9,7 @@ import { useSend } from "../send.ts";
 import { TextArea } from "../text-area.tsx";
 import { TextField } from "../text-field.tsx";
 import { texts } from "../texts/associations.ts";
-import { Conflict, type Version } from "../conflict.tsx";
+import { Conflict, useVersion, type Version } from "../conflict.tsx";
 import { type Draft, type DraftField, draftFields, draftOf, newDraft, outcomeOf, shownOf } from "./draft.ts";
 import { associationAt, createAssociation, updateAssociation } from "./requests.ts";
 
@@ -22,10 +22,10 @@ interface AssociationFormProps {
 }
 
 export const AssociationForm = ({ place, version, onClose }: AssociationFormProps): ReactNode => {
-  const [base, setBase] = useState(version);
   const [draft, setDraft] = useState<Draft>(version ? draftOf(version.resource) : newDraft);
   const [isChecked, setChecked] = useState(false);
   const { problems, isSending, send, clear } = useSend(draftFields);
+  const { base, choices } = useVersion(version, (stored) => setDraft(draftOf(stored)), clear);
   const outcome = outcomeOf(draft);
   const question = base ? updateAssociation(base.resource.uid, outcome.association, base.etag) : createAssociation(place.uid, outcome.association);
   const submit = async (): Promise<void> => {
@@ -33,14 +33,6 @@ export const AssociationForm = ({ place, version, onClose }: AssociationFormProp
     if (Object.keys(outcome.problems).length > 0 || isSending || !(await send(question))) return;
     announce(base ? texts.associationChanged : texts.associationAdded);
     onClose();
-  };
-  const keep = (stored: Version<AccountAssociation>): void => {
-    setBase(stored);
-    clear();
-  };
-  const take = (stored: Version<AccountAssociation>): void => {
-    setDraft(draftOf(stored.resource));
-    keep(stored);
   };
   const propsOf = (field: DraftField) => ({
     label: texts.fields[field],
@@ -53,14 +45,16 @@ export const AssociationForm = ({ place, version, onClose }: AssociationFormProp
     <FormDialog
       title={base ? texts.changeAssociation : texts.addAssociation}
       question={question}
-      message={problems.isConflict ? texts.conflict : problems.message}
+      message={problems.message}
+      conflict={
+        base && problems.isConflict ? (
+          <Conflict read={associationAt(base.resource.uid)} shownOf={(stored) => shownOf(draftOf(stored))} mine={shownOf(draft)} {...choices} />
+        ) : null
+      }
       isSending={isSending}
       submit={() => void submit()}
       onClose={onClose}
     >
-      {base && problems.isConflict ? (
-        <Conflict read={associationAt(base.resource.uid)} shownOf={(stored) => shownOf(draftOf(stored))} mine={shownOf(draft)} onTake={take} onKeep={keep} />
-      ) : null}
       <p className="quiet">
         {texts.belongTo} <strong>{nameOr(place.name, place.uid)}</strong>. {texts.leaveEmpty}
       </p>

@@ -3,8 +3,9 @@
 import { type ReactNode, useState } from "react";
 import type { Group } from "../../../client/package.ts";
 import { addressOf, isUidPart, segmentOf } from "../address.ts";
-import { Conflict, type Shown, type Version } from "../conflict.tsx";
+import { Conflict, type Shown, useVersion, type Version } from "../conflict.tsx";
 import { FormDialog } from "../form-dialog.tsx";
+import { NewForm } from "../new-form.tsx";
 import { announce } from "../parts.tsx";
 import { useSend } from "../send.ts";
 import { TextField } from "../text-field.tsx";
@@ -17,38 +18,17 @@ interface NewGroupProps {
   readonly onClose: () => void;
 }
 
-export const NewGroupForm = ({ parent, names, onClose }: NewGroupProps): ReactNode => {
-  const [typed, setTyped] = useState({ name: "", description: "" });
-  const [isChecked, setChecked] = useState(false);
-  const { problems, isSending, send } = useSend(["name", "description"]);
-  const [name, description] = [typed.name.trim(), typed.description.trim()];
-  const question = createGroup(parent, { name, ...(description === "" ? {} : { description }) });
-  const submit = async (): Promise<void> => {
-    setChecked(true);
-    if (name === "" || isSending || !(await send(question, (group) => addressOf([...names, segmentOf(group)])))) return;
-    announce(texts.groupCreated);
-  };
-  return (
-    <FormDialog title={texts.newGroup} question={question} message={problems.message} isSending={isSending} submit={() => void submit()} onClose={onClose}>
-      <p className="quiet">{texts.noGroupsText}</p>
-      <TextField
-        label={texts.name}
-        about={texts.nameHint}
-        problem={isChecked && name === "" ? texts.nameHint : problems.fields.name}
-        value={typed.name}
-        onChange={(value) => setTyped({ ...typed, name: value })}
-        required
-        isFirst
-      />
-      <TextField
-        label={texts.descriptionOptional}
-        problem={problems.fields.description}
-        value={typed.description}
-        onChange={(value) => setTyped({ ...typed, description: value })}
-      />
-    </FormDialog>
-  );
-};
+export const NewGroupForm = ({ parent, names, onClose }: NewGroupProps): ReactNode => (
+  <NewForm
+    title={texts.newGroup}
+    about={texts.noGroupsText}
+    texts={texts}
+    create={(draft) => createGroup(parent, draft)}
+    addressOf={(group) => addressOf([...names, segmentOf(group)])}
+    done={texts.groupCreated}
+    onClose={onClose}
+  />
+);
 
 type Draft = Pick<Group, "name" | "description" | "authorApproval">;
 
@@ -69,10 +49,10 @@ interface EditGroupProps {
 }
 
 export const EditGroupForm = ({ version, names, mayApprove, onClose }: EditGroupProps): ReactNode => {
-  const [base, setBase] = useState(version);
   const [typed, setTyped] = useState<Draft>(version.resource);
   const [isChecked, setChecked] = useState(false);
   const { problems, isSending, send, clear } = useSend(fields);
+  const { base, choices } = useVersion(version, (stored) => setTyped(stored), clear);
   const { uid, verified } = base.resource;
   const draft: Draft = { name: typed.name.trim(), description: typed.description.trim(), authorApproval: typed.authorApproval };
   const changed = fields.filter((field) => draft[field] !== base.resource[field]);
@@ -86,25 +66,17 @@ export const EditGroupForm = ({ version, names, mayApprove, onClose }: EditGroup
     onClose();
     announce(texts.groupChanged);
   };
-  const keep = (stored: Version<Group>): void => {
-    setBase(stored);
-    clear();
-  };
-  const take = (stored: Version<Group>): void => {
-    setTyped(stored.resource);
-    keep(stored);
-  };
   return (
     <FormDialog
       title={texts.editGroup}
       button={texts.save}
       question={question}
-      message={problems.isConflict ? texts.conflict : problems.message}
+      message={problems.message}
+      conflict={problems.isConflict ? <Conflict read={groupVersion(uid)} shownOf={shownOf} mine={shownOf(draft)} {...choices} /> : null}
       isSending={isSending}
       submit={() => void submit()}
       onClose={onClose}
     >
-      {problems.isConflict ? <Conflict read={groupVersion(uid)} shownOf={shownOf} mine={shownOf(draft)} onTake={take} onKeep={keep} /> : null}
       {verified ? (
         <p className="quiet">{texts.nameFixed}</p>
       ) : (

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import type { Identity } from "../../../client/package.ts";
 import { FormDialog } from "../form-dialog.tsx";
 import { announce } from "../parts.tsx";
-import { Conflict, type Shown, type Version } from "../conflict.tsx";
+import { Conflict, type Shown, useVersion, type Version } from "../conflict.tsx";
 import { Edit } from "../edit.tsx";
 import { useSend } from "../send.ts";
 import { TextField } from "../text-field.tsx";
@@ -45,10 +45,10 @@ interface FormProps {
 }
 
 const Form = ({ version, onClose }: FormProps): ReactNode => {
-  const [base, setBase] = useState(version);
   const [draft, setDraft] = useState(draftOf(version.resource));
   const [isChecked, setChecked] = useState(false);
   const { problems, isSending, send, clear } = useSend(["name", "description", ...matchFields]);
+  const { base, choices } = useVersion(version, (stored) => setDraft(draftOf(stored)), clear);
   const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change });
   const trimmed = { ...draft, name: draft.name.trim(), description: draft.description.trim() };
   const { name, description, match } = trimmed;
@@ -68,26 +68,20 @@ const Form = ({ version, onClose }: FormProps): ReactNode => {
     onClose();
     announce(texts.identityChanged);
   };
-  const keep = (stored: Version<Identity>): void => {
-    setBase(stored);
-    clear();
-  };
-  const take = (stored: Version<Identity>): void => {
-    setDraft(draftOf(stored.resource));
-    keep(stored);
-  };
   return (
     <FormDialog
       title={texts.editIdentity}
       question={question}
-      message={problems.isConflict ? texts.conflict : problems.message}
+      message={problems.message}
+      conflict={
+        problems.isConflict ? (
+          <Conflict read={identityAt(base.resource.uid)} shownOf={(identity) => shownOf(draftOf(identity))} mine={shownOf(trimmed)} {...choices} />
+        ) : null
+      }
       isSending={isSending}
       submit={() => void submit()}
       onClose={onClose}
     >
-      {problems.isConflict ? (
-        <Conflict read={identityAt(base.resource.uid)} shownOf={(identity) => shownOf(draftOf(identity))} mine={shownOf(trimmed)} onTake={take} onKeep={keep} />
-      ) : null}
       <TextField
         label={texts.name}
         about={texts.nameHint}

@@ -2,7 +2,7 @@
 
 import { type ReactNode, useId, useState } from "react";
 import type { InputFormat, RequestGroup } from "../../../client/package.ts";
-import { Conflict, type Shown, type Version } from "../conflict.tsx";
+import { Conflict, type Shown, useVersion, type Version } from "../conflict.tsx";
 import { FormDialog } from "../form-dialog.tsx";
 import { announce } from "../parts.tsx";
 import { SelectField } from "../select-field.tsx";
@@ -131,9 +131,9 @@ interface RenameProps {
 }
 
 export const RenameForm = ({ version, onClose }: RenameProps): ReactNode => {
-  const [base, setBase] = useState(version);
   const [typed, setTyped] = useState(version.resource.name);
   const { problems, isSending, send, clear } = useSend(["name"]);
+  const { base, choices } = useVersion(version, (stored) => setTyped(stored.name), clear);
   const { uid } = base.resource;
   const name = typed.trim();
   const question = renameRequest(uid, name, base.etag);
@@ -143,25 +143,17 @@ export const RenameForm = ({ version, onClose }: RenameProps): ReactNode => {
     onClose();
     announce(texts.requestRenamed);
   };
-  const keep = (stored: Version<RequestGroup>): void => {
-    setBase(stored);
-    clear();
-  };
-  const take = (stored: Version<RequestGroup>): void => {
-    setTyped(stored.resource.name);
-    keep(stored);
-  };
   return (
     <FormDialog
       title={texts.renameRequest}
       button={texts.save}
       question={question}
-      message={problems.isConflict ? texts.conflict : problems.message}
+      message={problems.message}
+      conflict={problems.isConflict ? <Conflict read={requestAt(uid)} shownOf={shownOf} mine={shownOf({ name })} {...choices} /> : null}
       isSending={isSending}
       submit={() => void submit()}
       onClose={onClose}
     >
-      {problems.isConflict ? <Conflict read={requestAt(uid)} shownOf={shownOf} mine={shownOf({ name })} onTake={take} onKeep={keep} /> : null}
       <TextField label={texts.nameOptional} problem={problems.fields.name} value={typed} onChange={setTyped} isFirst />
     </FormDialog>
   );

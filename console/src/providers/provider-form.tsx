@@ -13,7 +13,7 @@ import { SelectField } from "../select-field.tsx";
 import { useSend } from "../send.ts";
 import { TextField } from "../text-field.tsx";
 import { texts } from "../texts/providers.ts";
-import { Conflict, type Shown, type Version } from "../conflict.tsx";
+import { Conflict, type Shown, useVersion, type Version } from "../conflict.tsx";
 import { createProvider, createProviderShown, providerAt, updateProvider, updateProviderShown } from "./requests.ts";
 
 /** The form as it was typed. */
@@ -103,12 +103,8 @@ interface ProviderFormProps {
 }
 
 export const ProviderForm = ({ path, version, onClose, onDone }: ProviderFormProps): ReactNode => {
-  const [base, setBase] = useState(version);
   const [draft, setDraft] = useState<Draft>(version ? draftOf(version.resource) : newDraft);
   const [isChecked, setChecked] = useState(false);
-  const here = path.at(-1) ?? { uid: "", name: "" };
-  const place = base && parentOf(base.resource.uid) !== here.uid ? { uid: parentOf(base.resource.uid), name: "" } : here;
-  const roles = useRoles([...path, place]);
   const { problems, isSending, send, clear } = useSend([
     "name",
     "description",
@@ -120,6 +116,10 @@ export const ProviderForm = ({ path, version, onClose, onDone }: ProviderFormPro
     "correlationRule",
     "defaultRole",
   ]);
+  const { base, choices } = useVersion(version, (stored) => setDraft({ ...draftOf(stored), clientSecret: draft.clientSecret }), clear);
+  const here = path.at(-1) ?? { uid: "", name: "" };
+  const place = base && parentOf(base.resource.uid) !== here.uid ? { uid: parentOf(base.resource.uid), name: "" } : here;
+  const roles = useRoles([...path, place]);
   const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change });
   const input = inputOf(draft, !base);
   const missing = {
@@ -139,32 +139,25 @@ export const ProviderForm = ({ path, version, onClose, onDone }: ProviderFormPro
     announce(base ? texts.providerChanged : texts.providerAdded);
     onDone(answer.data.uid);
   };
-  const keep = (stored: Version<IdentityProvider>): void => {
-    setBase(stored);
-    clear();
-  };
-  const take = (stored: Version<IdentityProvider>): void => {
-    setDraft({ ...draftOf(stored.resource), clientSecret: draft.clientSecret });
-    keep(stored);
-  };
   return (
     <FormDialog
       title={base ? texts.changeProvider : texts.addProvider}
       question={base ? updateProviderShown({ uid: base.resource.uid, ...input }) : createProviderShown(place.uid, input)}
-      message={problems.isConflict ? texts.conflict : problems.message}
+      message={problems.message}
+      conflict={
+        base && problems.isConflict ? (
+          <Conflict
+            read={providerAt(base.resource.uid)}
+            shownOf={(stored) => shownOf(draftOf(stored))}
+            mine={shownOf({ ...draft, name: draft.name.trim(), description: draft.description.trim() })}
+            {...choices}
+          />
+        ) : null
+      }
       isSending={isSending}
       submit={() => void submit()}
       onClose={onClose}
     >
-      {base && problems.isConflict ? (
-        <Conflict
-          read={providerAt(base.resource.uid)}
-          shownOf={(stored) => shownOf(draftOf(stored))}
-          mine={shownOf({ ...draft, name: draft.name.trim(), description: draft.description.trim() })}
-          onTake={take}
-          onKeep={keep}
-        />
-      ) : null}
       <p className="quiet">
         {base ? (
           texts.changeProviderText

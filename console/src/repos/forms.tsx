@@ -3,9 +3,10 @@
 import { type ReactNode, useState } from "react";
 import type { CatalogTier, Repo, RepoReadme } from "../../../client/package.ts";
 import { addressOf, isUidPart, segmentOf } from "../address.ts";
-import { Conflict, type Shown, type Version } from "../conflict.tsx";
+import { Conflict, type Shown, useVersion, type Version } from "../conflict.tsx";
 import { Dialog } from "../dialog.tsx";
 import { FormDialog } from "../form-dialog.tsx";
+import { NewForm } from "../new-form.tsx";
 import { announce, Icon } from "../parts.tsx";
 import { SelectField } from "../select-field.tsx";
 import { useSend } from "../send.ts";
@@ -20,38 +21,17 @@ interface NewRepoProps {
   readonly onClose: () => void;
 }
 
-export const NewRepoForm = ({ parent, names, onClose }: NewRepoProps): ReactNode => {
-  const [typed, setTyped] = useState({ name: "", description: "" });
-  const [isChecked, setChecked] = useState(false);
-  const { problems, isSending, send } = useSend(["name", "description"]);
-  const [name, description] = [typed.name.trim(), typed.description.trim()];
-  const question = createRepo(parent, { name, ...(description === "" ? {} : { description }) });
-  const submit = async (): Promise<void> => {
-    setChecked(true);
-    if (name === "" || isSending || !(await send(question, (repo) => addressOf(names, "repos", segmentOf(repo))))) return;
-    announce(texts.repoCreated);
-  };
-  return (
-    <FormDialog title={texts.newRepo} question={question} message={problems.message} isSending={isSending} submit={() => void submit()} onClose={onClose}>
-      <p className="quiet">{texts.newRepoText}</p>
-      <TextField
-        label={texts.name}
-        about={texts.nameHint}
-        problem={isChecked && name === "" ? texts.nameHint : problems.fields.name}
-        value={typed.name}
-        onChange={(value) => setTyped({ ...typed, name: value })}
-        required
-        isFirst
-      />
-      <TextField
-        label={texts.descriptionOptional}
-        problem={problems.fields.description}
-        value={typed.description}
-        onChange={(value) => setTyped({ ...typed, description: value })}
-      />
-    </FormDialog>
-  );
-};
+export const NewRepoForm = ({ parent, names, onClose }: NewRepoProps): ReactNode => (
+  <NewForm
+    title={texts.newRepo}
+    about={texts.newRepoText}
+    texts={texts}
+    create={(draft) => createRepo(parent, draft)}
+    addressOf={(repo) => addressOf(names, "repos", segmentOf(repo))}
+    done={texts.repoCreated}
+    onClose={onClose}
+  />
+);
 
 const listFields = ["bundles", "aliases", "activeTags"] as const;
 const fields = ["name", "description", "anonymousPull", "catalogTier", ...listFields] as const;
@@ -118,10 +98,10 @@ interface EditRepoProps {
 }
 
 export const EditRepoForm = ({ version, names, segment, mayPublish, onClose }: EditRepoProps): ReactNode => {
-  const [base, setBase] = useState(version);
   const [typed, setTyped] = useState(draftOf(version.resource));
   const [isChecked, setChecked] = useState(false);
   const { problems, isSending, send, clear } = useSend(fields);
+  const { base, choices } = useVersion(version, (stored) => setTyped(draftOf(stored)), clear);
   const set = (change: Partial<Draft>): void => setTyped({ ...typed, ...change });
   const { uid } = base.resource;
   const [draft, stored] = [tidied(typed), draftOf(base.resource)];
@@ -141,27 +121,17 @@ export const EditRepoForm = ({ version, names, segment, mayPublish, onClose }: E
     onClose();
     announce(texts.repoChanged);
   };
-  const keep = (other: Version<Repo>): void => {
-    setBase(other);
-    clear();
-  };
-  const take = (other: Version<Repo>): void => {
-    setTyped(draftOf(other.resource));
-    keep(other);
-  };
   return (
     <FormDialog
       title={texts.editRepo}
       button={texts.save}
       question={question}
-      message={problems.isConflict ? texts.conflict : problems.message}
+      message={problems.message}
+      conflict={problems.isConflict ? <Conflict read={repoVersion(uid)} shownOf={(repo) => shownOf(draftOf(repo))} mine={shownOf(draft)} {...choices} /> : null}
       isSending={isSending}
       submit={() => void submit()}
       onClose={onClose}
     >
-      {problems.isConflict ? (
-        <Conflict read={repoVersion(uid)} shownOf={(repo) => shownOf(draftOf(repo))} mine={shownOf(draft)} onTake={take} onKeep={keep} />
-      ) : null}
       <TextField
         label={texts.name}
         about={draft.name === stored.name ? texts.nameHint : texts.renameText}
@@ -217,9 +187,9 @@ interface ReadmeFormProps {
 }
 
 export const ReadmeForm = ({ version, onClose }: ReadmeFormProps): ReactNode => {
-  const [base, setBase] = useState(version);
   const [content, setContent] = useState(version.resource.content);
   const { problems, isSending, send, clear } = useSend(["content"]);
+  const { base, choices } = useVersion(version, (stored) => setContent(stored.content), clear);
   const { uid } = base.resource;
   const question = updateReadme(uid, content, base.etag);
   const submit = async (): Promise<void> => {
@@ -227,25 +197,17 @@ export const ReadmeForm = ({ version, onClose }: ReadmeFormProps): ReactNode => 
     onClose();
     announce(texts.readmeChanged);
   };
-  const keep = (stored: Version<RepoReadme>): void => {
-    setBase(stored);
-    clear();
-  };
-  const take = (stored: Version<RepoReadme>): void => {
-    setContent(stored.resource.content);
-    keep(stored);
-  };
   return (
     <FormDialog
       title={texts.editReadme}
       button={texts.save}
       question={question}
-      message={problems.isConflict ? texts.conflict : problems.message}
+      message={problems.message}
+      conflict={problems.isConflict ? <Conflict read={readmeVersion(uid)} shownOf={shownReadme} mine={shownReadme({ content })} {...choices} /> : null}
       isSending={isSending}
       submit={() => void submit()}
       onClose={onClose}
     >
-      {problems.isConflict ? <Conflict read={readmeVersion(uid)} shownOf={shownReadme} mine={shownReadme({ content })} onTake={take} onKeep={keep} /> : null}
       <TextArea
         label={texts.readme}
         rows={14}

@@ -5,7 +5,7 @@ import type { Promotion, Repo, Tag } from "../../../client/package.ts";
 import { type Choice, Picker } from "../access/picker.tsx";
 import { addressOf, isDigest, isUid } from "../address.ts";
 import { useAsk } from "../api.ts";
-import { Conflict, type Shown, type Version } from "../conflict.tsx";
+import { Conflict, type Shown, useVersion, type Version } from "../conflict.tsx";
 import { Dialog } from "../dialog.tsx";
 import { FormDialog } from "../form-dialog.tsx";
 import { shortDigest } from "../format.ts";
@@ -37,10 +37,10 @@ interface MoveFormProps {
 }
 
 export const MoveForm = ({ repo, version, onClose }: MoveFormProps): ReactNode => {
-  const [base, setBase] = useState(version);
   const [digest, setDigest] = useState("");
   const [isChecked, setChecked] = useState(false);
   const { problems, isSending, send, clear } = useSend(["digest"]);
+  const { base, choices } = useVersion(version, () => {}, clear);
   const images = useImages(repo, base.resource.digest);
   const question = moveTag(base.resource.uid, digest, base.etag);
   const submit = async (): Promise<void> => {
@@ -49,22 +49,20 @@ export const MoveForm = ({ repo, version, onClose }: MoveFormProps): ReactNode =
     onClose();
     announce(texts.tagMoved);
   };
-  const keep = (stored: Version<Tag>): void => {
-    setBase(stored);
-    clear();
-  };
   return (
     <FormDialog
       title={texts.moveTag}
       question={question}
-      message={problems.isConflict ? texts.conflict : problems.message}
+      message={problems.message}
+      conflict={
+        problems.isConflict ? (
+          <Conflict read={tagVersion(base.resource.uid)} shownOf={shownTag} mine={shownTag({ digest })} {...choices} onTake={onClose} />
+        ) : null
+      }
       isSending={isSending}
       submit={() => void submit()}
       onClose={onClose}
     >
-      {problems.isConflict ? (
-        <Conflict read={tagVersion(base.resource.uid)} shownOf={shownTag} mine={shownTag({ digest })} onTake={onClose} onKeep={keep} />
-      ) : null}
       <p className="sentence">
         <Name>{base.resource.name}</Name> <span className="quiet">{texts.pointsTo}</span>{" "}
         <code title={base.resource.digest}>{shortDigest(base.resource.digest)}</code>

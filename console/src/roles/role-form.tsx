@@ -10,7 +10,7 @@ import { type CheckItem, CheckGroups } from "../check-groups.tsx";
 import { FormDialog } from "../form-dialog.tsx";
 import { announce, nameOr } from "../parts.tsx";
 import type { Place } from "../questions.ts";
-import { Conflict, type Shown, type Version } from "../conflict.tsx";
+import { Conflict, type Shown, useVersion, type Version } from "../conflict.tsx";
 import { useSend } from "../send.ts";
 import { TextField } from "../text-field.tsx";
 import { texts } from "../texts/roles.ts";
@@ -58,10 +58,10 @@ interface RoleFormProps {
 
 export const RoleForm = ({ place, version, onClose, onAdded }: RoleFormProps): ReactNode => {
   const own = new Set(useAsk(mine(place.uid)).data?.data.capabilities);
-  const [base, setBase] = useState(version);
   const [draft, setDraft] = useState(draftOf(version?.resource ?? { name: "", description: "", capabilities: [] }));
   const [isChecked, setChecked] = useState(false);
   const { problems, isSending, send, clear } = useSend(["name", "description", "capabilities"]);
+  const { base, choices } = useVersion(version, (stored) => setDraft(draftOf(stored)), clear);
   const set = (change: Partial<Draft>): void => setDraft({ ...draft, ...change });
   const trimmed = { ...draft, name: draft.name.trim(), description: draft.description.trim() };
   const { name, description } = trimmed;
@@ -78,26 +78,20 @@ export const RoleForm = ({ place, version, onClose, onAdded }: RoleFormProps): R
     announce(base ? texts.roleChanged : texts.roleAdded);
     onAdded?.(answer.data.uid);
   };
-  const keep = (stored: Version<Role>): void => {
-    setBase(stored);
-    clear();
-  };
-  const take = (stored: Version<Role>): void => {
-    setDraft(draftOf(stored.resource));
-    keep(stored);
-  };
   return (
     <FormDialog
       title={base ? texts.editRole : texts.newRole}
       question={question}
-      message={problems.isConflict ? texts.conflict : problems.message}
+      message={problems.message}
+      conflict={
+        base && problems.isConflict ? (
+          <Conflict read={roleAt(base.resource.uid)} shownOf={(role) => shownOf(draftOf(role))} mine={shownOf(trimmed)} {...choices} />
+        ) : null
+      }
       isSending={isSending}
       submit={() => void submit()}
       onClose={onClose}
     >
-      {base && problems.isConflict ? (
-        <Conflict read={roleAt(base.resource.uid)} shownOf={(role) => shownOf(draftOf(role))} mine={shownOf(trimmed)} onTake={take} onKeep={keep} />
-      ) : null}
       <p className="quiet">
         {texts.usableIn} <strong>{nameOr(place.name, place.uid)}</strong> {texts.andBelowIt} {base ? texts.editEffect : ""}
       </p>

@@ -2,7 +2,7 @@
 
 import { type ReactNode, useState } from "react";
 import type { ImmutableTagRule, RetentionRule } from "../../../client/package.ts";
-import { Conflict, type Shown, type Version } from "../conflict.tsx";
+import { Conflict, type Shown, useVersion, type Version } from "../conflict.tsx";
 import { FormDialog } from "../form-dialog.tsx";
 import { announce } from "../parts.tsx";
 import { useSend } from "../send.ts";
@@ -24,11 +24,18 @@ const shownImmutable = ({ pattern, description }: Pick<ImmutableTagRule, "patter
 ];
 
 export const ImmutableForm = ({ parent, version, onClose }: ImmutableFormProps): ReactNode => {
-  const [base, setBase] = useState(version);
   const [pattern, setPattern] = useState(version?.resource.pattern ?? "");
   const [description, setDescription] = useState(version?.resource.description ?? "");
   const [isChecked, setChecked] = useState(false);
   const { problems, isSending, send, clear } = useSend(["pattern", "description"]);
+  const { base, choices } = useVersion(
+    version,
+    (stored) => {
+      setPattern(stored.pattern);
+      setDescription(stored.description);
+    },
+    clear,
+  );
   const draft = { pattern: pattern.trim(), description: description.trim() };
   const question = base
     ? updateImmutableTagRule({ uid: base.resource.uid, ...draft }, ["pattern", "description"], base.etag)
@@ -39,27 +46,20 @@ export const ImmutableForm = ({ parent, version, onClose }: ImmutableFormProps):
     onClose();
     announce(base ? texts.ruleChanged : texts.immutableAdded);
   };
-  const keep = (stored: Version<ImmutableTagRule>): void => {
-    setBase(stored);
-    clear();
-  };
-  const take = (stored: Version<ImmutableTagRule>): void => {
-    setPattern(stored.resource.pattern);
-    setDescription(stored.resource.description);
-    keep(stored);
-  };
   return (
     <FormDialog
       title={base ? texts.changeImmutable : texts.addImmutable}
       question={question}
-      message={problems.isConflict ? texts.conflict : problems.message}
+      message={problems.message}
+      conflict={
+        base && problems.isConflict ? (
+          <Conflict read={immutableTagRule(base.resource.uid)} shownOf={shownImmutable} mine={shownImmutable(draft)} {...choices} />
+        ) : null
+      }
       isSending={isSending}
       submit={() => void submit()}
       onClose={onClose}
     >
-      {base && problems.isConflict ? (
-        <Conflict read={immutableTagRule(base.resource.uid)} shownOf={shownImmutable} mine={shownImmutable(draft)} onTake={take} onKeep={keep} />
-      ) : null}
       <p className="quiet">
         {texts.immutableText} {texts.immutableEffect}
       </p>
@@ -156,10 +156,10 @@ const shownRetention = (draft: RetentionDraft): readonly Shown[] => [
 const changedFields = ["name", "tagPattern", "versionRange", "keepAll", ...numberFields, "previewOnly"] as const;
 
 export const RetentionForm = ({ group, repo, version, onClose }: RetentionFormProps): ReactNode => {
-  const [base, setBase] = useState(version);
   const [draft, setDraft] = useState<RetentionDraft>(version ? draftOf(version.resource) : newDraft);
   const [isChecked, setChecked] = useState(false);
   const { problems, isSending, send, clear } = useSend(["name", "tagPattern", "versionRange", "keepAll", ...numberFields]);
+  const { base, choices } = useVersion(version, (stored) => setDraft(draftOf(stored)), clear);
   const set = (change: Partial<RetentionDraft>): void => setDraft({ ...draft, ...change });
   const wrong = draft.keepAll ? [] : numberFields.filter((field) => draft[field].trim() !== "" && !isNumber(draft[field]));
   const kept = numberFields.flatMap((field) => (!draft.keepAll && isNumber(draft[field]) ? [[field, Number(draft[field])] as const] : []));
@@ -195,32 +195,20 @@ export const RetentionForm = ({ group, repo, version, onClose }: RetentionFormPr
     onClose();
     announce(base ? texts.ruleChanged : texts.retentionAdded);
   };
-  const keep = (stored: Version<RetentionRule>): void => {
-    setBase(stored);
-    clear();
-  };
-  const take = (stored: Version<RetentionRule>): void => {
-    setDraft(draftOf(stored.resource));
-    keep(stored);
-  };
   return (
     <FormDialog
       title={base ? texts.changeRetention : texts.addRetention}
       question={question}
-      message={problems.isConflict ? texts.conflict : problems.message}
+      message={problems.message}
+      conflict={
+        base && problems.isConflict ? (
+          <Conflict read={retentionRule(base.resource.uid)} shownOf={(rule) => shownRetention(draftOf(rule))} mine={shownRetention(sent)} {...choices} />
+        ) : null
+      }
       isSending={isSending}
       submit={() => void submit()}
       onClose={onClose}
     >
-      {base && problems.isConflict ? (
-        <Conflict
-          read={retentionRule(base.resource.uid)}
-          shownOf={(rule) => shownRetention(draftOf(rule))}
-          mine={shownRetention(sent)}
-          onTake={take}
-          onKeep={keep}
-        />
-      ) : null}
       <p className="quiet">{texts.retentionText}</p>
       <TextField
         label={texts.ruleName}
