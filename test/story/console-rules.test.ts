@@ -229,6 +229,7 @@ test("an immutable tag is refused at its form, and a tag that has moved meanwhil
     await dialog.locator("[role=option]", { hasText: image }).first().click();
     await dialog.locator("button[type=submit]").click();
   };
+  await page.locator(".heading button", { hasText: "Show actions" }).click();
   await page.locator(".details button", { hasText: "Move" }).click();
   await dialog.getByRole("combobox", { name: "New image" }).fill("not a digest");
   await dialog.locator("button[type=submit]").click();
@@ -278,6 +279,7 @@ test("an image is promoted to a path that the promotion creates, and a tag there
   const web = `${organizationPath}/payments/-/repos/web`;
   const { page, problems, requests } = await opened.openAs("owner", `${web}?tag=v1.0`);
   const dialog = page.locator("dialog");
+  await page.locator(".heading button", { hasText: "Show actions" }).press("Enter");
   await page.locator(".details button", { hasText: "Promote" }).click();
   await dialog.getByRole("combobox", { name: "To the repo" }).fill("first-organization/payments/prod");
   await dialog.getByLabel("Tag there").fill("stable");

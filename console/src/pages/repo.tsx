@@ -1,6 +1,6 @@
 // The page of a repo: its tags, and the details of one.
 
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import type { Repo, Tag } from "../../../client/package.ts";
 import { mine } from "../access/requests.ts";
 import { ActionButton, actionParameter, useAction } from "../action.tsx";
@@ -225,14 +225,24 @@ export const RepoPage = ({ names, path, repo: name }: RepoPageProps): ReactNode 
   usePageTitle(name);
   const found = useAsk(repoAt(path.at(-1)?.uid ?? "", name));
   const repo = found.data?.data;
-  const own = new Set(useAsk(repo ? mine(repo.uid) : undefined).data?.data.capabilities);
   const action = useAction();
+  const [isAsked, setAsked] = useState(false);
+  // An open tag asks for its platforms instead: a page sends four requests.
+  const isDeferred = useAddress().searchParams.has("tag") && action.current === undefined && !isAsked;
+  const rights = useAsk(repo ? mine(repo.uid) : undefined, { onlyKnown: isDeferred }).data;
+  const own = new Set(rights?.data.capabilities);
+  const heading = useRef<HTMLHeadingElement>(null);
+  const showActions = (): void => {
+    setAsked(true);
+    // The button goes.
+    heading.current?.focus();
+  };
   if (found.error) return <Failure error={found.error} retry={() => void found.refetch()} />;
   if (found.data && !repo) return <NotFound />;
   return (
     <>
       <div className="heading">
-        <h1 tabIndex={-1}>
+        <h1 tabIndex={-1} ref={heading}>
           <Name>{repo?.name ?? name}</Name>
         </h1>
         {repo?.anonymousPull ? <Badge tone="plain">{texts.publicRepo}</Badge> : null}
@@ -241,6 +251,7 @@ export const RepoPage = ({ names, path, repo: name }: RepoPageProps): ReactNode 
           {own.has("repo.update") ? <ActionButton icon="edit" title={texts.edit} onClick={() => action.open("edit")} /> : null}
           {repo ? <ActionButton icon="book" title={texts.readme} onClick={() => action.open("readme")} /> : null}
           {own.has("repo.delete") ? <ActionButton icon="trash" title={texts.delete} onClick={() => action.open("delete")} /> : null}
+          {isDeferred && !rights ? <ActionButton icon="edit" title={texts.showActions} onClick={showActions} /> : null}
         </span>
       </div>
       {repo ? <Content names={names} path={path} repo={repo} own={own} segment={name} /> : <Skeleton />}

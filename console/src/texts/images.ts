@@ -36,6 +36,7 @@ export const texts = {
   delete: "Delete",
   move: "Move",
   promote: "Promote",
+  showActions: "Show actions",
   readme: "Readme",
   deleteTagText: "Pulls by the tag fail at once. The image and the history of the tag stay. You can undo this.",
   tagDeleted: "Tag deleted",
